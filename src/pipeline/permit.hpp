@@ -9,7 +9,7 @@
 
 namespace weir::rt {
 
-/// A counting semaphore with try_enter() only, which can be closed.
+/// A counting semaphore that never blocks and can be closed.
 class Permit {
  public:
   static constexpr std::size_t kMost = 1u << 30;

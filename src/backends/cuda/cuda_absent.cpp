@@ -1,4 +1,4 @@
-// Stands for the backend in builds without CUDA's headers.
+// The backend in builds without CUDA's headers.
 #include "backends/cuda/cuda_backend.hpp"
 
 namespace weir::rt {

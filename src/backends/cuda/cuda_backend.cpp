@@ -18,7 +18,7 @@ void check_abilities(const DomainSpec& spec, const CudaDeviceInfo& device) {
        device.description, device.has_pools ? "write values" : "allocate");
 }
 
-/// Few on a small machine, whose cores have work of their own.
+/// Few on a small machine, whose cores have other work.
 unsigned packers_on(const Machine& machine) { return std::min(3u, machine.hardware_threads / 4); }
 
 class CudaBackend final : public Backend {
@@ -31,7 +31,7 @@ class CudaBackend final : public Backend {
            "lanes=N       streams for kernels in each place, 1 to 8 (default 4)";
   }
 
-  /// None: its cores are the device's.
+  /// No cores of the host: its cores are the device's.
   unsigned cores_wanted(const DomainSpec& spec, const Machine&) const override {
     read(spec);
     return 0;

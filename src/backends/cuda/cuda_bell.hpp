@@ -1,4 +1,4 @@
-// Where the thread of a place sleeps.
+// The event count on which the thread of a place parks.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,17 @@
 
 namespace weir::rt {
 
-/// Wakes one thread. notify() costs one atomic operation while that thread is awake.
+/// For one parking thread. notify() costs one atomic operation while that thread is awake.
 class CudaBell {
  public:
-  /// After what the sleeper looks at has changed (sequentially consistent). Any thread.
+  /// Call after a sequentially consistent change of the state that the predicate of park() reads.
+  /// Any thread.
   void notify() noexcept {
     notifications_.fetch_add(1, std::memory_order_seq_cst);
     if (parked_.load(std::memory_order_seq_cst)) sys::wake_one(notifications_);
   }
 
-  /// Sleeps until somebody rings, or the deadline, unless stirring() says that there is no need.
+  /// Parks until notify() or the deadline, unless stirring() returns true.
   template <class Stirring>
   void park(std::int64_t deadline_ns, Stirring stirring) noexcept {
     const std::uint32_t seen = notifications_.load(std::memory_order_seq_cst);

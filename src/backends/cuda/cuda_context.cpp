@@ -8,7 +8,7 @@ namespace weir::rt {
 
 namespace {
 
-/// A context that broke is the process's as long as somebody in it, as cuBLAS, retains it.
+/// The process keeps a broken context as long as a library in it, such as cuBLAS, retains it.
 CUresult state_of(CUcontext context) {
   const CudaLibrary& cu = CudaLibrary::get();
   std::size_t free = 0, total = 0;
@@ -100,7 +100,7 @@ void unlock_cuda_host(const CudaContext& context, void* address) noexcept {
   try {
     const CudaScope scope(context.get());
     CudaLibrary::get().cuMemHostUnregister(address);
-  } catch (...) {  // it is lost, and the lock with it
+  } catch (...) {  // the context is lost, and the page lock with it
   }
 }
 
@@ -115,7 +115,7 @@ CudaMemory::CudaMemory(CudaContext& context) : context_(context) {
   check_cuda(cu.cuMemPoolCreate(&pool, &properties),
              fmt::format("domain '{}' gets no memory pool", context.domain()));
   pool_ = CudaPool(pool);
-  cuuint64_t threshold = UINT64_MAX;  // what is freed stays for the next allocation
+  cuuint64_t threshold = UINT64_MAX;  // freed memory stays in the pool for the next allocation
   check_cuda(cu.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
              "setting up a memory pool");
   stream_ = make_cuda_stream();

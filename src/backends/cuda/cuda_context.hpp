@@ -27,22 +27,23 @@ class CudaContext {
   const std::string& domain() const noexcept { return domain_; }
 
   bool lost() const noexcept { return lost_.load(std::memory_order_seq_cst); }
-  /// Notes what a call gave while `during` was under way. Returns whether it breaks the context.
+  /// Records the result of a call while `during` was in flight. Returns whether it breaks the
+  /// context.
   bool note_result(CUresult code, const char* during) noexcept;
-  /// How everything ends since the context is broken.
+  /// The outcome of all jobs once the context is lost.
   Outcome lost_outcome() const noexcept;
-  /// An outcome for a call that failed and breaks nothing, "WHAT: CUDA_ERROR_...".
+  /// The outcome of a failed call that does not break the context, "WHAT: CUDA_ERROR_...".
   Outcome failed_call(const char* what, CUresult code) const noexcept;
 
   /// Host functions that the driver calls run between enter() and leave(). After lost() has become
   /// true they must return at once; enter() returns whether they may continue.
   bool enter() noexcept;
   void leave() noexcept { inside_.fetch_sub(1, std::memory_order_seq_cst); }
-  /// Gives the packers so many helpers, before anybody packs. Throws Error.
+  /// Starts the packers with a number of helper threads, before the first pack(). Throws Error.
   void start_packers(unsigned helpers) { packers_.emplace(helpers, domain_ + "-pack"); }
   CudaPackers& packers() noexcept { return *packers_; }
 
-  /// Waits until nobody is inside. Once the context is lost.
+  /// Waits until no host function is between enter() and leave(). Only once the context is lost.
   void wait_for_callbacks() const noexcept;
 
  private:
@@ -56,12 +57,13 @@ class CudaContext {
   std::optional<CudaPackers> packers_;
 };
 
-/// Page-locks memory of the host for all devices. Returns false when it is locked already, cannot
-/// be, or is so small that it shares its pages with what others lock and unlock. Any thread.
+/// Page-locks host memory for all devices. Returns false when it is already locked, cannot be
+/// locked, or is so small that it shares pages with other memory that may be locked and unlocked.
+/// Any thread.
 bool lock_cuda_host(const CudaContext& context, void* address, std::size_t bytes) noexcept;
 void unlock_cuda_host(const CudaContext& context, void* address) noexcept;
 
-/// Memory of a device, zero-filled.
+/// Allocates zero-filled memory of a device.
 class CudaMemory {
  public:
   /// Throws Error.
@@ -70,23 +72,25 @@ class CudaMemory {
   CudaMemory& operator=(const CudaMemory&) = delete;
   ~CudaMemory();
 
-  /// Throws Error{out_of_memory} naming what was asked for and what is free. Does not wait until
-  /// the device has cleared it: that is for order_after_clear(). Any thread.
+  /// Throws Error{out_of_memory} naming the requested and the free bytes. Does not wait until the
+  /// device has cleared the memory: see order_after_clear(). Any thread.
   Memory allocate(std::size_t bytes);
-  /// How many allocations there have been. What uses memory that was allocated before this was
-  /// read comes after order_after_clear(). Any thread.
+  /// The number of allocations so far. Commands that use memory allocated before this was read must
+  /// follow order_after_clear(). Any thread.
   std::uint64_t allocations() const noexcept {
     return allocations_.load(std::memory_order_acquire);
   }
-  /// Makes what comes next in a stream of any device wait until what was allocated is clear. Any
+  /// Makes later commands of a stream of any device wait until all allocated memory is clear. Any
   /// thread.
   CUresult order_after_clear(CUstream stream) const noexcept;
-  /// Waits until what was allocated is clear. Returns allocations() of before, 0 when that fails.
+  /// Waits until all allocated memory is clear. Returns allocations() as read before the wait, 0 on
+  /// failure.
   std::uint64_t wait_until_cleared() const noexcept;
-  /// Takes an allocation of the program, or a part of one. Throws Error when it is not there.
+  /// Adopts an allocation of the program, or a part of one. Throws Error when it is not memory of
+  /// this device.
   Memory adopt(void* address, std::size_t bytes);
   void release(Memory& memory) noexcept;
-  /// Lets another device reach the memory, unless it does already. Any thread.
+  /// Enables access of another device to the memory, unless it is enabled. Any thread.
   void enable_peer_access(CUdevice peer) noexcept;
 
  private:
@@ -95,7 +99,7 @@ class CudaMemory {
   CudaStream stream_;
   CudaEvent clear_;  ///< recorded behind each allocation
   sys::Atomic<std::uint64_t> allocations_{0};
-  sys::Atomic<std::uint64_t> open_{0};  ///< to devices below 64, a bit each
+  sys::Atomic<std::uint64_t> open_{0};  ///< a bit for each device below 64 with access
 };
 
 /// Returns how much of a device's memory is free. Throws Error.

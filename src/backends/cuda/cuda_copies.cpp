@@ -15,8 +15,7 @@ CudaBlock::End end_of(const CopyEnd& end) noexcept {
           .plane_stride = region.planes > 1 ? region.plane_stride : 0};
 }
 
-/// Makes planes that follow each other like rows into rows, and rows that touch each other into
-/// one.
+/// Merges planes at the stride of rows into rows, and contiguous rows into one.
 void join(CudaBlock& block) noexcept {
   const auto planes_are_rows = [&](const CudaBlock::End& end) {
     return block.rows == 1 || end.plane_stride == block.rows * end.row_stride;
@@ -48,7 +47,7 @@ bool is_pinned(const std::byte* address) noexcept {
   return code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
 }
 
-/// Where the allocation that an address is in ends, as far as the driver says it.
+/// The end of the allocation that holds an address, if the driver reports it.
 const std::byte* allocation_end(const std::byte* address) noexcept {
   const CUdeviceptr inside = device_address(address);
   CUdeviceptr start = 0;
@@ -62,7 +61,7 @@ const std::byte* allocation_end(const std::byte* address) noexcept {
   return known ? address + (bytes - (inside - start)) : nullptr;
 }
 
-/// Of a range of which only parts are page-locked the driver copies nothing.
+/// The driver refuses to copy a range that is only partly page-locked.
 bool is_pinned(const std::byte* first, const std::byte* last) noexcept {
   while (is_pinned(first)) {
     const std::byte* const end = allocation_end(first);
@@ -73,7 +72,7 @@ bool is_pinned(const std::byte* first, const std::byte* last) noexcept {
   return false;
 }
 
-/// So many bytes in one piece, not from host to host.
+/// A contiguous copy of `bytes` bytes, not from host to host.
 CUresult enqueue_row(const CudaBlock::End& source, const CudaBlock::End& target, std::size_t bytes,
                      CUstream stream) noexcept {
   const CudaLibrary& cu = CudaLibrary::get();
@@ -87,7 +86,7 @@ CUresult enqueue_row(const CudaBlock::End& source, const CudaBlock::End& target,
                               stream);
 }
 
-/// Rows that are further apart than the driver copies at once.
+/// Copies row by row, for strides larger than the driver accepts.
 CUresult enqueue_each_row(const CudaBlock& block, std::size_t plane, CUstream stream) noexcept {
   CUresult code = CUDA_SUCCESS;
   for (std::size_t row = 0; row < block.rows && code == CUDA_SUCCESS; ++row) {

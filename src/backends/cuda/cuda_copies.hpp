@@ -9,7 +9,7 @@
 
 namespace weir::rt {
 
-/// Bytes of page-locked memory through which other memory of the host goes at a time.
+/// Size in bytes of a page-locked staging buffer, through which pageable host memory is copied.
 inline constexpr std::size_t kCudaChunk = std::size_t{4} << 20;
 
 /// A copy as planes of rows, as few as possible.
@@ -27,7 +27,7 @@ struct CudaBlock {
 
 CudaBlock make_cuda_block(const CopyEnd& from, const CopyEnd& to) noexcept;
 
-/// Returns whether the host's end, if there is one, is page-locked: the device reaches it alone.
+/// Returns whether the host end, if any, is page-locked, so that the device copies it by DMA.
 bool is_cuda_pinned(const CudaBlock& block) noexcept;
 
 /// Enqueues a copy whose host memory is page-locked.
@@ -37,7 +37,7 @@ CUresult enqueue_cuda_block(const CudaBlock& block, CUstream stream) noexcept;
 class CudaPieces {
  public:
   explicit CudaPieces(const CudaBlock& block) noexcept : block_(block) {}
-  /// Returns false when there is none left.
+  /// Returns false when none remains.
   bool next(CudaBlock& piece) noexcept;
 
  private:
@@ -45,15 +45,15 @@ class CudaPieces {
   std::size_t plane_ = 0, row_ = 0, byte_ = 0;
 };
 
-/// A piece on its way through page-locked memory. With a piece that comes from the host, pack()
-/// fills that memory and enqueue() empties it to the device; otherwise enqueue() fills it and
-/// pack() empties it.
+/// A chunk of a staged copy. From the host to the device, pack() fills the staging buffer and
+/// enqueue() copies it to the device; from the device, enqueue() fills the staging buffer and
+/// pack() copies it to host memory.
 struct CudaStagedPiece {
   CudaBlock block;
   std::byte* staging = nullptr;  ///< of kCudaChunk bytes
 
   bool to_device() const noexcept { return block.source.host; }
-  /// One of so many parts of the piece: parts do not overlap, and all make the whole.
+  /// Copies part `part` of `parts` between host memory and the staging buffer; parts are disjoint.
   void pack(std::size_t part, std::size_t parts) const noexcept;
   CUresult enqueue(CUstream stream) const noexcept;
 };

@@ -50,7 +50,7 @@ void CudaCopyThread::serve() noexcept {
     run(request);
     lock.lock();
   }
-  staging_.reset();  // while the context is the thread's
+  staging_.reset();  // while the context is current
 }
 
 void CudaCopyThread::run(const Request& request) noexcept {
@@ -92,7 +92,7 @@ CUresult CudaCopyThread::await_memory(const CudaMemory* peer) const noexcept {
   return CUDA_SUCCESS;
 }
 
-/// Two pieces are under way at a time, each in a stream of its own.
+/// Two chunks are in flight at a time, each in its own stream.
 CUresult CudaCopyThread::stage(const CudaBlock& block) {
   if (staging_ == nullptr) {
     staging_ = std::make_unique<Staging>();

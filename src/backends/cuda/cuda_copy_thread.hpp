@@ -1,4 +1,4 @@
-// Copies that no place orders: those of an eviction, and those from card to card.
+// Copies that no place orders: evictions, and copies between devices.
 #pragma once
 
 #include <deque>
@@ -19,11 +19,11 @@ class CudaCopyThread {
   CudaCopyThread(CudaContext& context, const CudaMemory& memory, const std::string& name);
   CudaCopyThread(const CudaCopyThread&) = delete;
   CudaCopyThread& operator=(const CudaCopyThread&) = delete;
-  /// Makes the copies that it has.
+  /// Completes the pending copies, then joins the thread.
   ~CudaCopyThread();
 
-  /// `peer` is the memory at the other end, null for the host's. Any thread; the sink is told by
-  /// the courier's, or at once when there is no memory for it.
+  /// `peer` is the memory at the other end, null for host memory. Any thread. The copy thread
+  /// notifies the sink; without memory for the request the calling thread does so at once.
   void add(const CopyJob& job, const CudaMemory* peer) noexcept;
 
  private:

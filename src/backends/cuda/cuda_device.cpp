@@ -9,9 +9,9 @@ namespace weir::rt {
 
 namespace {
 
-/// What is free but for a reserve: for code, stacks, green contexts, and what libraries keep for
-/// each stream. cuBLAS and cuSOLVER want 32 MiB each on a large card, in up to 8 streams of each
-/// place.
+/// The free memory minus a reserve for code, stacks, green contexts, and the workspaces of
+/// libraries. cuBLAS and cuSOLVER allocate 32 MiB each per stream on a large GPU, in up to 8
+/// streams of each place.
 std::uint64_t usable_memory(const CudaContext& context) {
   constexpr std::uint64_t kLeast = std::uint64_t{512} << 20, kMost = std::uint64_t{4} << 30;
   const std::uint64_t free = free_cuda_memory(context);

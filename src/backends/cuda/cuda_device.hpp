@@ -1,4 +1,4 @@
-// A graphics card as a CUDA device.
+// A CUDA device.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct CudaOptions {
   std::string name;
   std::uint64_t memory = 0;      ///< bytes for instances, 0: nearly all that is free
   unsigned compute_streams = 4;  ///< streams for kernels in a place
-  unsigned packers = 0;          ///< threads that help to pack copies
+  unsigned packers = 0;          ///< helper threads that pack staged copies
 };
 
-/// Its cores are the groups of multiprocessors that it can be divided into.
+/// Its cores are the groups of multiprocessors into which it can be divided.
 class CudaDevice final : public Device {
  public:
   /// Throws Error.

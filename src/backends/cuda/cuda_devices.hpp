@@ -22,8 +22,8 @@ struct CudaDeviceInfo {
 /// Returns all devices in the order of the driver. Throws Error{unavailable} when there is none.
 std::vector<CudaDeviceInfo> list_cuda_devices();
 
-/// Returns the groups of multiprocessors that green contexts can be made of, all of one division.
-/// Of a device that cannot be divided there are none.
+/// Returns the groups of multiprocessors from which green contexts can be created, all of one
+/// division; empty for a device that cannot be divided.
 std::vector<CUdevResource> divide_cuda_device(CUdevice device);
 
 }  // namespace weir::rt

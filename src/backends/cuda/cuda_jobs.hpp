@@ -1,4 +1,4 @@
-// The jobs that a place has taken and not handed back.
+// The in-flight jobs of a place: taken from the feed and not returned.
 #pragma once
 
 #include <array>
@@ -14,55 +14,55 @@
 
 namespace weir::rt {
 
-/// A piece of a copy whose packing the driver calls.
+/// A chunk of a copy; the driver calls the host function that packs it.
 struct CudaHostPiece {
   CudaStagedPiece piece;
   CudaContext* context = nullptr;
 };
 
-/// One job, or room for one.
+/// An in-flight job, or a free slot.
 struct CudaJob {
   Worker worker;
   Job job;
-  Outcome outcome;  ///< as far as it is known when the job is enqueued
+  Outcome outcome;  ///< as known when the job is enqueued
   std::vector<std::uint64_t> waits;
-  CudaBlock block;                            ///< a copy
-  std::vector<CudaHostPiece> pieces;          ///< of it that the driver has, in turn
-  std::optional<CudaPieces> remaining;        ///< those that it does not have
-  std::size_t next_piece = 0;                 ///< of the next one
-  std::array<CudaPoint, 2> older{}, newer{};  ///< ends of the last two groups of pieces
-  bool staging = false;                       ///< more pieces are to come
-  bool held = false;                          ///< taken, but behind such a copy
-  CudaJob* next_packed = nullptr;             ///< whose pieces the same call packs
-  CUresult packed = CUDA_SUCCESS;  ///< what the driver said to a copy that others came with
-  bool gathered = false;           ///< the driver does not have the copy yet
+  CudaBlock block;                            ///< of a copy
+  std::vector<CudaHostPiece> pieces;          ///< its chunks with the driver, round robin
+  std::optional<CudaPieces> remaining;        ///< chunks that are not enqueued
+  std::size_t next_piece = 0;                 ///< in `pieces`, of the next chunk
+  std::array<CudaPoint, 2> older{}, newer{};  ///< ends of the last two groups of chunks
+  bool staging = false;                       ///< more chunks will be enqueued
+  bool held = false;                          ///< taken, and waits for such a copy
+  CudaJob* next_packed = nullptr;             ///< next job whose chunk the same host function packs
+  CUresult packed = CUDA_SUCCESS;             ///< result of the driver for a gathered copy
+  bool gathered = false;                      ///< the copy is not enqueued yet
   CudaPoint point;
-  std::uint64_t serial = 0;  ///< in the order in which jobs came to their streams
-  CudaFrontier frontier{};   ///< what is over when it is
-  unsigned consumers = 0;    ///< jobs taken, but not enqueued, that wait for it
+  std::uint64_t serial = 0;  ///< order in which jobs were appended to streams
+  CudaFrontier frontier{};   ///< epochs complete when it is complete
+  unsigned consumers = 0;    ///< jobs taken and not enqueued that depend on it
   std::int64_t enqueued_ns = 0;
   CudaEvent start_event, end_event;   ///< of timed jobs
-  bool has_times = false;             ///< they are recorded
-  CudaJob* next = nullptr;            ///< in its stream, or among the free
-  CudaJob* next_in_bucket = nullptr;  ///< in its bucket
+  bool has_times = false;             ///< the events are recorded
+  CudaJob* next = nullptr;            ///< in its stream FIFO, or in the free list
+  CudaJob* next_in_bucket = nullptr;  ///< in the hash bucket
 };
 
-/// A bounded number of flights, found by the numbers of their jobs.
+/// A bounded number of in-flight jobs, found by submission id.
 class CudaJobs {
  public:
   explicit CudaJobs(std::size_t room);
 
   std::size_t in_use() const noexcept { return in_use_; }
   bool full() const noexcept { return free_ == nullptr; }
-  /// Takes a free one.
+  /// Takes a free slot.
   CudaJob* take() noexcept;
-  /// Its job has its number now.
+  /// Enters a slot whose job has its submission id.
   void insert(CudaJob& entry) noexcept;
-  /// Returns nullptr for numbers of jobs that are over.
+  /// Returns nullptr for jobs that are complete.
   CudaJob* find(std::uint64_t number) const noexcept;
-  /// Gives one back that was entered.
+  /// Returns a slot that was entered.
   void release(CudaJob& entry) noexcept;
-  /// Gives one back that was not.
+  /// Returns a slot that was not entered.
   void release_unused(CudaJob& entry) noexcept;
 
  private:

@@ -38,7 +38,7 @@ CudaKernels::Code CudaKernels::make(const KernelSource& source) {
       CudaLibrary::get().cuLibraryGetKernel(&kernel, program, source.entry.c_str());
   check_cuda(code, fmt::format("domain '{}' finds no kernel '{}' in {}", context_.domain(),
                                source.entry, source.file));
-  made.function = reinterpret_cast<CUfunction>(kernel);  // taken for one by cuLaunchKernel()
+  made.function = reinterpret_cast<CUfunction>(kernel);  // cuLaunchKernel() accepts a CUkernel
   check_group(source, made.function);
   made.large = bytes_of_large(source, program);
   if (made.large > 0) allow_large(source, kernel, made.large);
@@ -46,7 +46,7 @@ CudaKernels::Code CudaKernels::make(const KernelSource& source) {
   return made;
 }
 
-/// What WEIR_LARGE_BYTES() in the text says of a kernel, 0 without.
+/// The value of WEIR_LARGE_BYTES() for a kernel, 0 without one.
 unsigned CudaKernels::bytes_of_large(const KernelSource& source, CUlibrary program) const {
   if (source.text.find("WEIR_LARGE_BYTES") == std::string::npos) return 0;
   const CudaLibrary& cu = CudaLibrary::get();
@@ -74,7 +74,7 @@ void CudaKernels::allow_large(const KernelSource& source, CUkernel kernel, unsig
        source.entry, source.file, bytes, context_.domain(), most, cuda_error(code));
 }
 
-/// How many groups a multiprocessor has room for.
+/// The number of groups that fit on a multiprocessor.
 unsigned CudaKernels::groups_at_once(const KernelSource& source, const Code& code) const {
   int groups = 0;
   const auto [x, y, z] = source.group;
@@ -85,7 +85,7 @@ unsigned CudaKernels::groups_at_once(const KernelSource& source, const Code& cod
   return static_cast<unsigned>(std::max(groups, 1));
 }
 
-/// Returns the program that a kernel is in: one that there is, from the cache, or compiled now.
+/// Returns the program of a kernel: a loaded one, from the cache, or compiled now.
 CUlibrary CudaKernels::program_of(const KernelSource& source) {
   const std::string text = portable_text(source);
   const std::string key = cache_key(fmt::format(

@@ -1,4 +1,4 @@
-// Kernels in the portable dialect as code of a CUDA device.
+// Portable kernels compiled for a CUDA device.
 #pragma once
 
 #include <map>
@@ -12,23 +12,23 @@
 
 namespace weir::rt {
 
-/// The compiled kernels of one device. Each is compiled when it is first launched, those of one
-/// text together, and the code kept in the user's cache folder for other processes.
+/// The compiled kernels of one device. The first launch of a kernel compiles all kernels of its
+/// source; the code is stored in the user's cache folder for other processes.
 class CudaKernels {
  public:
   CudaKernels(CudaContext& context, unsigned architecture)
       : context_(context), architecture_(architecture), cache_("kernels") {}
 
-  /// Code that can be launched in every context of the device, or why there is none.
+  /// Code that can be launched in every context of the device, or the reason why there is none.
   struct Code {
     CUfunction function = nullptr;
-    unsigned large = 0;    ///< bytes of shared memory that a launch has to ask for
+    unsigned large = 0;    ///< bytes of dynamic shared memory of a launch
     unsigned at_once = 0;  ///< groups of a resident kernel that fit on a multiprocessor
     Outcome outcome;
   };
 
-  /// Returns the code of a kernel, which stays as long as this. The source does, too. Where there
-  /// was no memory the next call tries again. Any thread.
+  /// Returns the code of a kernel, valid as long as this object; the source must be, too. After a
+  /// failure for lack of memory the next call tries again. Any thread.
   const Code& find(const KernelSource& source) noexcept;
 
  private:

@@ -11,7 +11,7 @@ namespace weir::rt {
 
 namespace {
 
-#define WEIR_CUDA_TEXT(name) #name  // one step later than the macros of cuda.h
+#define WEIR_CUDA_TEXT(name) #name  // expanded one step later than the macros of cuda.h
 #define WEIR_CUDA_NAME(name) WEIR_CUDA_TEXT(name)
 
 CudaLibrary find_functions(void* library, const char* path) {

@@ -1,4 +1,4 @@
-// The CUDA driver, opened at run time: programs start on machines that have none.
+// The CUDA driver, opened at run time, so that programs start on machines without it.
 #pragma once
 
 #include <cuda.h>
@@ -53,13 +53,13 @@ struct CudaLibrary {
 /// "CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)". Not before CudaLibrary::get() has returned.
 std::string cuda_error(CUresult code);
 
-/// Throws Error unless code is CUDA_SUCCESS. `what` names the call for people.
+/// Throws Error unless code is CUDA_SUCCESS. `what` names the call in the message.
 void check_cuda(CUresult code, const std::string& what);
 
-/// Returns whether a call that gave this code leaves a context that can do nothing any more.
+/// Returns whether a call that returned this code leaves the context unusable.
 bool breaks_context(CUresult code) noexcept;
 
-/// Makes a context the thread's current one for a while.
+/// Makes a context current on this thread for the lifetime of the object.
 class CudaScope {
  public:
   /// Throws Error.
@@ -95,11 +95,12 @@ using CudaPinned = CudaOwned<void*, &CudaLibrary::cuMemFreeHost>;
 using CudaGreenContext = CudaOwned<CUgreenCtx, &CudaLibrary::cuGreenCtxDestroy>;
 using CudaCode = CudaOwned<CUlibrary, &CudaLibrary::cuLibraryUnload>;
 
-/// Makes an event in the current context, with times or without. Throws Error.
+/// Creates an event in the current context, with timing or without. Throws Error.
 CudaEvent make_cuda_event(bool timed);
-/// Makes a stream in the current context that does not wait for the default one. Throws Error.
+/// Creates a stream in the current context that does not synchronise with the default stream.
+/// Throws Error.
 CudaStream make_cuda_stream();
-/// Allocates page-locked memory of the host that every device can reach. Throws Error.
+/// Allocates page-locked host memory that every device can access. Throws Error.
 CudaPinned make_cuda_pinned(std::size_t bytes);
 
 }  // namespace weir::rt

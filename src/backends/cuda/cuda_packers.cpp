@@ -8,7 +8,7 @@ CudaPackers::CudaPackers(unsigned helpers, const std::string& name) {
   helpers_.reserve(helpers);
   try {
     for (unsigned i = 0; i < helpers; ++i) helpers_.emplace_back(name, [this] { serve(); });
-  } catch (...) {  // fewer do
+  } catch (...) {  // fewer helpers
   }
 }
 

@@ -1,4 +1,4 @@
-// Threads that help to pack what goes through page-locked memory.
+// Helper threads that pack staged copies.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,17 @@
 namespace weir::rt {
 
 /// One thread copies at a fifth of the bandwidth of a fast link, and the driver makes its callbacks
-/// on one thread. Helper threads copy parts of a chunk and sleep while there are none.
+/// on one thread. Helper threads copy parts of a chunk, and sleep when idle.
 class CudaPackers {
  public:
-  /// `helpers` may be 0; where the system has no threads left there are fewer. Throws
-  /// std::bad_alloc.
+  /// `helpers` may be 0; when the system refuses threads there are fewer. Throws std::bad_alloc.
   CudaPackers(unsigned helpers, const std::string& name);
   CudaPackers(const CudaPackers&) = delete;
   CudaPackers& operator=(const CudaPackers&) = delete;
   ~CudaPackers();
 
-  /// Packs a piece together with the helpers, alone when they are at work for somebody else or it
-  /// is small. Any thread.
+  /// Packs a chunk together with the helpers; without them if they are busy for another thread or
+  /// the chunk is small. Any thread.
   void pack(const CudaStagedPiece& piece) noexcept;
 
  private:
@@ -33,7 +32,7 @@ class CudaPackers {
 
   sys::Mutex mutex_;
   sys::Condition changed_, over_;
-  const CudaStagedPiece* piece_ = nullptr;  ///< that is being packed
+  const CudaStagedPiece* piece_ = nullptr;  ///< being packed
   std::size_t next_ WEIR_GUARDED_BY(mutex_) = 0, parts_ WEIR_GUARDED_BY(mutex_) = 0;
   unsigned active_ WEIR_GUARDED_BY(mutex_) = 0;
   bool stopping_ WEIR_GUARDED_BY(mutex_) = false;

@@ -12,20 +12,20 @@ namespace weir::rt {
 
 namespace {
 
-/// So many jobs are with the driver at most: it blocks those who give it thousands.
+/// Most jobs in flight: the driver blocks a thread that enqueues thousands.
 constexpr std::size_t kWindow = 256;
-/// So many are taken before the first of them is enqueued, to see which have several followers.
+/// Jobs taken before the first of them is enqueued, to find those with several successors.
 constexpr std::size_t kLookAhead = 16;
 static_assert(kLookAhead <= CudaStreams::kGathered, "all that are taken may be small copies");
-/// The device marks its progress in a stream after so many jobs, and when there are no more after
-/// the last one if it has come to the mark before.
+/// The device writes a mark in a stream after this many jobs, and after the last one when there are
+/// no more jobs and it has written the mark before.
 constexpr std::uint64_t kMarkEvery = 16;
 
-/// Of the streams for copies.
+/// Index of the direction of a copy: 0 to the device, 1 to the host.
 unsigned direction_of(const Job& job) noexcept { return job.from.device == nullptr ? 0 : 1; }
 
 constexpr std::int64_t kMinParkNs = 1'000'000, kMaxParkNs = 20'000'000;
-/// Times relative to an older event lose microseconds.
+/// Times relative to an older event are wrong by microseconds.
 constexpr std::int64_t kReferenceAge = 8'000'000'000;
 
 const char* name_of(const Job& job) noexcept {
@@ -49,7 +49,8 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, const CudaMe
   held_.reserve(kWindow);
   points_.reserve(kWindow);
   {
-    const CudaScope scope(partition_.context());  // one thread at a time may be in a green context
+    const CudaScope scope(
+        partition_.context());  // a green context may be current on one thread only
     streams_.emplace(context, memory, partition_, stream_count, bell_);
   }
   try {
@@ -64,16 +65,16 @@ CudaPlace::CudaPlace(const std::string& name, CudaContext& context, const CudaMe
 CudaPlace::~CudaPlace() {
   stopping_.store(true, std::memory_order_seq_cst);
   bell_.notify();
-  thread_.reset();  // what libraries keep for its streams goes first
+  thread_.reset();  // first free what libraries keep for its streams
   release_streams();
 }
 
-/// Page-locked memory is freed in a context only.
+/// Page-locked memory must be freed with a context current.
 void CudaPlace::release_streams() noexcept {
   try {
     const CudaScope scope(partition_.context());
     streams_.reset();
-  } catch (...) {  // a context that is lost: they are gone with it
+  } catch (...) {  // the context is lost, and they with it
   }
 }
 
@@ -94,7 +95,7 @@ void CudaPlace::serve() noexcept {
     }
   }
   streams_->drain();
-  reference_.reset();  // while the context is the thread's
+  reference_.reset();  // while the context is current
 }
 
 bool CudaPlace::take_jobs() noexcept {
@@ -108,7 +109,7 @@ bool CudaPlace::take_jobs() noexcept {
   return !taken_.empty();
 }
 
-/// Those that were held back and need not be any more, in their order.
+/// Takes the held jobs that no longer wait for a staged copy, in order.
 void CudaPlace::take_held() noexcept {
   std::erase_if(held_, [this](CudaJob* entry) {
     if (taken_.size() == kLookAhead || waits_for_staged_copy(*entry)) return false;
@@ -148,8 +149,8 @@ void CudaPlace::start_jobs() noexcept {
   }
 }
 
-/// Enqueues a job in the stream that suits it. One that must not run gets its place there, too: it
-/// is over after those that it waits for.
+/// Enqueues a job in the best stream. A poisoned or failed job is appended, too, without commands,
+/// so that it completes after its predecessors.
 void CudaPlace::start(CudaJob& entry, bool last) noexcept {
   if (context_.lost()) {
     fail_all();
@@ -182,8 +183,8 @@ void CudaPlace::start(CudaJob& entry, bool last) noexcept {
   staged_copies_[direction_of(entry.job)] = &entry;
 }
 
-/// Whether a job has to wait for a copy of which the driver does not have all: nothing comes into
-/// its streams meanwhile, and its end is not known.
+/// Whether a job must wait for a staged copy that is not completely enqueued: until then nothing
+/// may enter its streams, and its end has no epoch.
 bool CudaPlace::waits_for_staged_copy(const CudaJob& entry) const noexcept {
   if (staged_copies_[0] == nullptr && staged_copies_[1] == nullptr && held_.empty()) return false;
   if (entry.job.is_copy && staged_copies_[direction_of(entry.job)] != nullptr) return true;
@@ -193,8 +194,7 @@ bool CudaPlace::waits_for_staged_copy(const CudaJob& entry) const noexcept {
   });
 }
 
-/// Gives the driver more of the copies that it does not have all of. Returns whether it has all of
-/// one now.
+/// Enqueues more chunks of the staged copies. Returns whether one is completely enqueued now.
 bool CudaPlace::continue_copies() noexcept {
   bool moved = false;
   for (CudaJob*& haul : staged_copies_) {
@@ -211,7 +211,7 @@ bool CudaPlace::continue_copies() noexcept {
   return moved;
 }
 
-/// What there is of the job is at the end of a stream.
+/// Appends a job to its stream FIFO, after its commands were enqueued.
 void CudaPlace::append(CudaJob& entry, unsigned stream_index) noexcept {
   entry.serial = ++appended_;
   entry.point = streams_->order_state().append(stream_index);
@@ -242,8 +242,8 @@ bool CudaPlace::gather(CudaJob& entry) noexcept {
   return poisoned;
 }
 
-/// Before something is appended to a stream: what will wait for its last job must not wait for
-/// more.
+/// Records an event behind the last job of a stream before another job is appended, so that jobs
+/// that wait for it in other streams do not wait for later jobs.
 void CudaPlace::keep_tail(unsigned stream_index, bool last) noexcept {
   const CudaJob* const tail = fifos_[stream_index].last;
   if (tail == nullptr || streams_->order_state().is_complete(tail->point)) return;
@@ -255,7 +255,7 @@ void CudaPlace::keep_tail(unsigned stream_index, bool last) noexcept {
   streams_->keep_tail(stream_index);
 }
 
-/// The small copies of a stream that wait for others to come.
+/// Enqueues the gathered small copies of a stream.
 void CudaPlace::send(unsigned stream_index) noexcept {
   for (CudaJob* const entry : streams_->send(stream_index)) {
     if (entry->packed == CUDA_SUCCESS) continue;
@@ -263,7 +263,7 @@ void CudaPlace::send(unsigned stream_index) noexcept {
   }
 }
 
-/// A mark that fails is tried again before the thread sleeps.
+/// Enqueues a mark. If that fails, watch() tries again before the thread sleeps.
 void CudaPlace::mark(unsigned stream_index) noexcept {
   send(stream_index);
   const CUresult code = streams_->mark(stream_index);
@@ -337,7 +337,8 @@ Outcome CudaPlace::call(Job& job, unsigned stream_index) noexcept {
   return invoke(job);
 }
 
-/// How an action goes on whose call gave this. What breaks the context is the oldest job's doing.
+/// Converts the result of a driver call to an outcome. A broken context is attributed to the oldest
+/// job.
 Outcome CudaPlace::to_outcome(CUresult code, const char* what) noexcept {
   if (code == CUDA_SUCCESS) return {};
   if (context_.note_result(code, oldest_name(what))) return context_.lost_outcome();
@@ -349,7 +350,7 @@ const char* CudaPlace::oldest_name(const char* otherwise) const noexcept {
   return entry == nullptr ? otherwise : name_of(entry->job);
 }
 
-/// Records an event with a time at the end of a stream. Returns whether that worked.
+/// Records a timing event at the end of a stream. Returns whether it succeeded.
 bool CudaPlace::stamp(CudaEvent& event, unsigned stream_index) noexcept {
   try {
     if (event.get() == nullptr) event = make_cuda_event(true);
@@ -360,8 +361,8 @@ bool CudaPlace::stamp(CudaEvent& event, unsigned stream_index) noexcept {
                            event.get(), streams_->stream(stream_index)) == CUDA_SUCCESS;
 }
 
-/// Returns a stream for kernels in which nothing is under way: that of the job at hand may wait for
-/// others already.
+/// Returns an idle stream for kernels other than `but`, the stream of the current job, which may
+/// already wait for others.
 std::optional<unsigned> CudaPlace::empty_stream(unsigned but) const noexcept {
   const CudaStreamOrder& stream_count = streams_->order_state();
   for (unsigned stream_index = 0;
@@ -372,7 +373,7 @@ std::optional<unsigned> CudaPlace::empty_stream(unsigned but) const noexcept {
   return std::nullopt;
 }
 
-/// Compares the clocks, when there is nothing that it would wait for.
+/// Relates the device clock to the host clock, when an idle stream makes it cheap.
 void CudaPlace::calibrate_clock(unsigned stream_index) noexcept {
   const bool idle = oldest(false) == nullptr;
   if (reference_ && (!idle || sys::now_ns() - reference_->ns < kReferenceAge)) return;
@@ -385,7 +386,7 @@ void CudaPlace::calibrate_clock(unsigned stream_index) noexcept {
     if (code != CUDA_SUCCESS || cu.cuEventSynchronize(fresh.event.get()) != CUDA_SUCCESS) return;
     fresh.ns = sys::now_ns();
     reference_ = std::move(fresh);
-  } catch (...) {  // without one there are the times of the host
+  } catch (...) {  // without a reference, host times are used
   }
 }
 
@@ -408,7 +409,7 @@ void CudaPlace::set_times(CudaJob& entry) const noexcept {
   job.ended_ns = std::clamp(ended, job.started_ns, now);
 }
 
-/// Hands back what is over, predecessors first. Returns whether there was any.
+/// Returns complete jobs to the feed, predecessors first. Returns whether there were any.
 bool CudaPlace::collect() noexcept {
   if (context_.lost()) return fail_all();
   if (!read_marks()) return false;
@@ -421,8 +422,8 @@ bool CudaPlace::collect() noexcept {
   return true;
 }
 
-/// Sees how far the streams are. What is over shows that all it waited for is, although the mark of
-/// that may have been looked at before.
+/// Reads the marks of all streams. The completion of a job implies that of its predecessors, even
+/// if their marks were read before these changed.
 bool CudaPlace::read_marks() noexcept {
   CudaStreamOrder& stream_count = streams_->order_state();
   bool moved = false;
@@ -442,7 +443,7 @@ bool CudaPlace::read_marks() noexcept {
   return moved;
 }
 
-/// The job that was enqueued first, of those that are over if so wanted.
+/// The in-flight job that was appended first; with over_only, of those that are complete.
 CudaJob* CudaPlace::oldest(bool over_only) const noexcept {
   CudaJob* found = nullptr;
   for (const StreamFifo& fifo : fifos_) {
@@ -463,7 +464,7 @@ void CudaPlace::finish(CudaJob& entry, Outcome outcome) noexcept {
   jobs_.release(entry);
 }
 
-/// The context is lost: the driver will bring nothing to an end.
+/// Fails all jobs of a lost context: the driver will complete none.
 bool CudaPlace::fail_all() noexcept {
   const bool hauls = staged_copies_[0] != nullptr || staged_copies_[1] != nullptr;
   if (oldest(false) == nullptr && !hauls) return false;
@@ -492,7 +493,7 @@ bool CudaPlace::has_work() const noexcept {
   return false;
 }
 
-/// Polls for a while, then sleeps, until something stirs.
+/// Polls for a while, then parks, until has_work().
 void CudaPlace::idle() noexcept {
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
@@ -508,7 +509,7 @@ void CudaPlace::idle() noexcept {
   bell_.park(deadline, [this] { return has_work(); });
 }
 
-/// Before sleeping on jobs: has the device broken, and who wakes this thread?
+/// Before parking with jobs in flight: checks for a lost context, and requests notifications.
 void CudaPlace::watch() noexcept {
   for (unsigned stream_index = 0; stream_index < fifos_.size() && !context_.lost();
        ++stream_index) {

@@ -20,7 +20,7 @@ namespace weir::rt {
 /// device orders them. From then on worker.index of a job is the index of its stream.
 class CudaPlace final : public PlaceDriver {
  public:
-  /// Throws Error, {unsupported} when the device cannot be divided so.
+  /// Throws Error, {unsupported} when the device cannot be divided in this way.
   CudaPlace(const std::string& name, CudaContext& context, const CudaMemory& memory,
             CudaKernels& kernels, std::vector<CUdevResource> part, unsigned stream_count,
             PlaceFeed& feed);
@@ -29,11 +29,11 @@ class CudaPlace final : public PlaceDriver {
   void wake() noexcept override { bell_.notify(); }
 
  private:
-  /// Jobs of a stream that are not over, in its order.
+  /// The in-flight jobs of a stream, in its order.
   struct StreamFifo {
     CudaJob *first = nullptr, *last = nullptr;
   };
-  /// An event that was over at a known time of the host.
+  /// An event that completed at a known host time.
   struct ClockReference {
     CudaEvent event;
     std::int64_t ns = 0;
@@ -71,7 +71,7 @@ class CudaPlace final : public PlaceDriver {
   std::int64_t time_of(const CudaEvent& event) const noexcept;
   void set_times(CudaJob& entry) const noexcept;
 
-  // Handing back.
+  // Returning jobs.
   bool collect() noexcept;
   bool read_marks() noexcept;
   CudaJob* oldest(bool over_only) const noexcept;
@@ -92,15 +92,16 @@ class CudaPlace final : public PlaceDriver {
   std::optional<ClockReference> reference_;
   CudaJobs jobs_;
   std::vector<StreamFifo> fifos_;
-  std::vector<CudaJob*> taken_;  ///< and not enqueued
-  std::vector<CudaJob*> held_;   ///< likewise, until a copy has been enqueued to its end
-  std::array<CudaJob*, 2> staged_copies_{};  ///< such a copy to the device, and one from there
+  std::vector<CudaJob*> taken_;  ///< taken and not enqueued
+  std::vector<CudaJob*> held_;   ///< likewise, until a staged copy is enqueued completely
+  std::array<CudaJob*, 2> staged_copies_{};  ///< the one to the device, and the one to the host
   std::uint64_t appended_ = 0;               ///< jobs
-  std::vector<CudaPoint> points_;            ///< of the predecessors of the job at hand
-  /// Code that launches have found: it stays, and others may be compiling.
+  std::vector<CudaPoint> points_;            ///< of the predecessors of the current job
+  /// Code found by launches: it stays valid, and finding it here takes no lock while others
+  /// compile.
   std::array<std::pair<const KernelSource*, const CudaKernels::Code*>, 16> found_{};
   FailedJobs failed_;
-  bool feed_empty_ = false;  ///< the feed had no more when it was asked last
+  bool feed_empty_ = false;  ///< the last feed_.next() returned false
   std::int64_t park_ns_ = 0;
   CudaBell bell_;
   sys::Atomic<bool> stopping_{false};

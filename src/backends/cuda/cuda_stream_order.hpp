@@ -1,4 +1,4 @@
-// Which stream of a place a job goes to, and what it must wait for there.
+// Chooses the CUDA stream of a job, and which events the stream must wait for.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@ namespace weir::rt {
 
 inline constexpr unsigned kMaxCudaStreams = 12;
 
-/// For each stream the highest epoch that is known to be over.
+/// For each stream the highest epoch known to be complete.
 using CudaFrontier = std::array<std::uint64_t, kMaxCudaStreams>;
 
-/// The end of a job: streams run what they have in order, and count it from 1.
+/// The end of a job: a stream runs its jobs in order and numbers them from 1 (epoch).
 struct CudaPoint {
   unsigned stream = 0;
   std::uint64_t epoch = 0;
 };
 
-/// What a place knows about its streams. Makes no calls; one thread.
+/// The order of jobs in the streams of a place. Makes no driver calls; one thread.
 class CudaStreamOrder {
  public:
-  /// Recorded events that a stream keeps for others to wait for.
+  /// Recorded events that a stream keeps so that other streams can wait for them.
   static constexpr unsigned kRecords = 4;
 
   explicit CudaStreamOrder(unsigned count) : streams_(count) {}
@@ -43,23 +43,23 @@ class CudaStreamOrder {
   /// the least loaded.
   unsigned choose(unsigned first, unsigned size,
                   std::span<const CudaPoint> predecessors) const noexcept;
-  /// Returns whether what comes next in a stream is after `point` anyhow.
+  /// Returns whether later jobs of a stream follow `point` without a wait.
   bool implied(unsigned stream_index, CudaPoint point) const noexcept;
 
   /// Returns the index of an event of point.stream that covers the point, if one was recorded.
   std::optional<unsigned> recorded(CudaPoint point) const noexcept;
   /// Returns the index of the event to record at the end of the stream now.
   unsigned record(unsigned stream_index) noexcept;
-  /// That event could not be recorded after all.
+  /// Withdraws a record(): the event could not be recorded.
   void forget(unsigned stream_index, unsigned record) noexcept {
     streams_[stream_index].records[record] = {};
   }
-  /// What comes next in `stream` is after an event of `other`.
+  /// Notes that later jobs of `stream_index` follow an event of `other`.
   void wait(unsigned stream_index, unsigned other, unsigned record) noexcept;
 
   /// Appends a job.
   CudaPoint append(unsigned stream_index) noexcept;
-  /// Everything in a stream up to this epoch is over.
+  /// Notes that all jobs of a stream up to this epoch are complete.
   void advance(unsigned stream_index, std::uint64_t epoch) noexcept;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-/// The number that the device writes for a stream: no thread of the host does.
+/// The counter that only the device writes for a stream.
 const std::uint64_t* counter(const CudaPinned& counters, unsigned stream_index) noexcept {
   return reinterpret_cast<const std::uint64_t*>(static_cast<const std::byte*>(counters.get()) +
                                                 stream_index * kLine);
@@ -136,7 +136,7 @@ void CudaStreams::keep_tail(unsigned stream_index) noexcept {
   const CUresult code = CudaLibrary::get().cuEventRecord(
       streams_[stream_index].records[record].get(), stream(stream_index));
   if (code != CUDA_SUCCESS)
-    order_.forget(stream_index, record);  // later jobs wait for more than they must
+    order_.forget(stream_index, record);  // later jobs wait for more than necessary
 }
 
 CUresult CudaStreams::enqueue_copy(CudaJob& entry, unsigned stream_index) {
@@ -166,7 +166,7 @@ CUresult CudaStreams::enqueue_copy(CudaJob& entry, unsigned stream_index) {
   return continue_copy(entry, stream_index);
 }
 
-/// The stream of the job ends after both.
+/// At the end, the stream of the job waits for its partner stream.
 CUresult CudaStreams::continue_copy(CudaJob& entry, unsigned stream_index) noexcept {
   const CudaLibrary& cu = CudaLibrary::get();
   const auto over = [this](const CudaPoint& point) { return order_.is_complete(point); };
@@ -180,11 +180,11 @@ CUresult CudaStreams::continue_copy(CudaJob& entry, unsigned stream_index) noexc
   CUevent const ended = streams_[stream_index].ended.get();
   CUresult end = cu.cuEventRecord(ended, other);
   if (end == CUDA_SUCCESS) end = cu.cuStreamWaitEvent(stream(stream_index), ended, 0);
-  if (end != CUDA_SUCCESS) cu.cuStreamSynchronize(other);  // its pieces are the flight's
+  if (end != CUDA_SUCCESS) cu.cuStreamSynchronize(other);  // its chunks belong to the job
   return code == CUDA_SUCCESS ? end : code;
 }
 
-/// Pieces take turns in two streams, so that one is packed while the other is on its way.
+/// Alternates chunks between two streams, so that one is packed while the other is copied.
 CUresult CudaStreams::stage_more(CudaJob& entry, unsigned stream_index) noexcept {
   const std::array<unsigned, 2> two{stream_index, partner(stream_index)};
   for (std::size_t i = 0; i < kStagingGroup; ++i) {
@@ -224,7 +224,7 @@ std::span<CudaJob* const> CudaStreams::send(unsigned stream_index) noexcept {
   const auto enqueue = [&](CudaJob& entry) {
     entry.packed = entry.pieces[0].piece.enqueue(stream(stream_index));
   };
-  CudaJob* first = nullptr;  // of those that are packed
+  CudaJob* first = nullptr;  // of the packed copies
   for (CudaJob* entry : all) entry->gathered = false;
   for (std::size_t i = 0; i < all.size() && !to_device; ++i) enqueue(*all[i]);
   for (std::size_t i = all.size(); i-- > 0;) {
@@ -265,7 +265,7 @@ void CUDA_CB CudaStreams::pack(void* piece) {
   mine.context->leave();
 }
 
-/// Those that follow are not over before the last of them is, so none goes meanwhile.
+/// Later copies of the list complete after this function returns, so their jobs stay valid.
 void CUDA_CB CudaStreams::pack_all(void* entry) {
   const auto* mine = static_cast<const CudaJob*>(entry);
   CudaContext& context = *mine->pieces[0].context;

@@ -13,11 +13,11 @@
 
 namespace weir::rt {
 
-/// All of a device, or a green context of some of its multiprocessors.
+/// A whole device, or a green context of some of its multiprocessors.
 class CudaPartition {
  public:
-  /// `part` is empty for all. Throws Error, {unsupported} naming the place when the device or the
-  /// driver cannot be divided.
+  /// `part` is empty for the whole device. Throws Error, {unsupported} naming the place when the
+  /// device or the driver does not support the division.
   CudaPartition(const std::string& place, const CudaContext& whole,
                 std::vector<CUdevResource> part);
 
@@ -36,7 +36,7 @@ class CudaPartition {
 /// to the host. Used by one thread, with the context of the place current.
 class CudaStreams {
  public:
-  /// Streams for copies in one direction: what one copies the other packs meanwhile.
+  /// Streams for copies in one direction: one copies while the chunk of the other is packed.
   static constexpr unsigned kCopyStreams = 2;
 
   /// With the partition's context current. Throws Error.
@@ -51,12 +51,12 @@ class CudaStreams {
   /// Chooses a stream for a job.
   unsigned choose(const Job& job, std::span<const CudaPoint> predecessors) const noexcept;
 
-  /// Makes what comes next in a stream wait for these points, and for the clearing of new memory.
+  /// Makes later commands of a stream wait for these points, and for the clearing of new memory.
   CUresult order(unsigned stream_index, std::span<const CudaPoint> points) noexcept;
-  /// Records an event at the end of a stream, for jobs to come, unless there is one.
+  /// Records an event at the end of a stream for later jobs, unless one is recorded there.
   void keep_tail(unsigned stream_index) noexcept;
 
-  /// Copies of so many bytes through page-locked memory come together.
+  /// Staged copies of up to kSmallCopy bytes are gathered, up to kGathered of them.
   static constexpr std::size_t kSmallCopy = 128 << 10;
   static constexpr std::size_t kGathered = kCudaChunk / kSmallCopy;
 
@@ -64,51 +64,52 @@ class CudaStreams {
   /// blocks a thread that enqueues thousands of commands.
   static constexpr std::size_t kStagingGroup = 16;
 
-  /// Enqueues a copy, through page-locked memory if need be; a small one may only be gathered, and
-  /// one that is hauling afterwards has to go on. Throws std::bad_alloc.
+  /// Enqueues a copy, staged if its host memory is pageable. A small copy may only be gathered
+  /// until send(); if entry.staging is set afterwards, continue_copy() must follow. Throws
+  /// std::bad_alloc.
   CUresult enqueue_copy(CudaJob& entry, unsigned stream_index);
   /// Enqueues further chunks of a staged copy, as far as the device has completed earlier ones.
   /// Until the copy is enqueued completely nothing else may enter the streams of its direction.
   CUresult continue_copy(CudaJob& entry, unsigned stream_index) noexcept;
-  /// Gives the driver the copies that were gathered in a stream: one call of the host packs them
-  /// all. Returns them, with what came of each, until the next call.
+  /// Enqueues the copies that were gathered in a stream: one host function packs them all. Returns
+  /// them, with the result in `packed`; valid until the next call.
   std::span<CudaJob* const> send(unsigned stream_index) noexcept;
   bool has_gathered(unsigned stream_index) const noexcept {
     return streams_[stream_index].gathered > 0;
   }
-  /// Forgets them: the context is lost.
+  /// Drops gathered copies: the context is lost.
   void forget_gathered() noexcept;
 
-  /// Lets the device write how far a stream has come, after what is in it.
+  /// Enqueues a mark: the device writes the last epoch of the stream when its jobs are complete.
   CUresult mark(unsigned stream_index) noexcept;
-  /// Jobs in a stream that no mark follows.
+  /// Number of jobs in a stream after the last mark.
   std::uint64_t unmarked(unsigned stream_index) const noexcept {
     return order_.tail(stream_index) - streams_[stream_index].marked;
   }
-  /// Whether the device has come to the last mark of a stream.
+  /// Whether the device has written the last mark of a stream.
   bool reached_mark(unsigned stream_index) const noexcept {
     return seen(stream_index) >= streams_[stream_index].marked;
   }
-  /// How far the device says that a stream has come.
+  /// The last epoch that the device has written for a stream.
   std::uint64_t seen(unsigned stream_index) const noexcept;
 
-  /// Rings the bell when a stream is through with what is in it, once.
+  /// Notifies the bell once, when the current jobs of a stream are complete.
   void notify_after(unsigned stream_index) noexcept;
-  /// Asks the driver whether a stream is still sound. Costs a call.
+  /// Queries the driver for errors of a stream. Costs a driver call.
   CUresult query(unsigned stream_index) const noexcept;
-  /// Waits until the driver needs nothing of this any more.
+  /// Waits until the driver no longer uses this object.
   void drain() noexcept;
 
  private:
   struct StreamState {
     CudaStream stream;
     std::array<CudaEvent, CudaStreamOrder::kRecords> records;
-    CudaEvent begun, ended;                   ///< of a copy that two streams share
-    std::byte* chunk = nullptr;               ///< page-locked memory of a stream for copies
-    std::array<CudaJob*, kGathered> small{};  ///< copies that the driver does not have yet
+    CudaEvent begun, ended;                   ///< for a copy in two streams
+    std::byte* chunk = nullptr;               ///< page-locked staging buffer
+    std::array<CudaJob*, kGathered> small{};  ///< gathered copies
     std::size_t gathered = 0;                 ///< how many
     std::uint64_t marked = 0, notify_point = 0;
-    std::uint64_t allocations = 0;  ///< that are clear for what comes next
+    std::uint64_t allocations = 0;  ///< that later commands of the stream may use
   };
   bool copies(unsigned stream_index) const noexcept { return stream_index >= compute_count_; }
   unsigned partner(unsigned stream_index) const noexcept {
@@ -128,8 +129,8 @@ class CudaStreams {
   const unsigned compute_count_;
   CudaStreamOrder order_;
   CudaPinned chunks_;
-  CudaPinned counters_;         ///< one for each stream, in a cache line of its own
-  CUdeviceptr counters_there_;  ///< as the device sees them
+  CudaPinned counters_;         ///< one for each stream, in its own cache line
+  CUdeviceptr counters_there_;  ///< their device address
   std::vector<StreamState> streams_;
   CudaBell& bell_;
 };

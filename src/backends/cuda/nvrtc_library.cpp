@@ -18,7 +18,7 @@ namespace weir::rt {
 
 namespace {
 
-/// Opens what NVRTC needs from its own folder, and does not look for there.
+/// Opens the libraries in NVRTC's folder that NVRTC needs and does not find there itself.
 void open_builtins(const std::filesystem::path& library) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(library.parent_path(), error)) {
@@ -92,13 +92,13 @@ NvrtcLibrary open_library() {
   return rtc;
 }
 
-/// Throws Error when NVRTC says that there is no memory.
+/// Throws Error when NVRTC reports that it has no memory.
 void check_memory(int code, const std::string& file) {
   constexpr int kOutOfMemory = 1;
   if (code == kOutOfMemory) fail(WEIR_STATUS_OUT_OF_MEMORY, "{}: no memory to compile it", file);
 }
 
-/// A program that is destroyed in the end.
+/// Owns an NVRTC program.
 class Program {
  public:
   Program(const NvrtcLibrary& rtc, const std::string& text, const std::string& file) : rtc_(rtc) {
@@ -137,7 +137,7 @@ class Program {
   NvrtcLibrary::Program program_ = nullptr;
 };
 
-/// The newest architecture that the compiler knows and whose code a device of this one can run.
+/// The newest architecture that the compiler knows and whose code the device can run.
 unsigned nearest_to(unsigned architecture, const NvrtcLibrary& rtc) {
   const auto& known = rtc.architectures;
   const auto newer = std::upper_bound(known.begin(), known.end(), architecture);
@@ -148,7 +148,7 @@ unsigned nearest_to(unsigned architecture, const NvrtcLibrary& rtc) {
        rtc.version, known.front() / 10, known.front() % 10, architecture / 10, architecture % 10);
 }
 
-/// Sizes that the assembler gives as "0xc000 max" in decimal.
+/// Converts sizes that the assembler reports as "0xc000 max" to decimal.
 std::string with_plain_sizes(std::string log) {
   for (std::size_t at = 0; (at = log.find("0x", at)) != std::string::npos; at += 2) {
     const char* const end = log.data() + log.size();

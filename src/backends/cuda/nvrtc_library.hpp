@@ -1,4 +1,4 @@
-// The compiler of CUDA C++ at run time, opened when the first kernel needs it.
+// NVRTC, the run-time compiler of CUDA C++, opened when the first kernel needs it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weir::rt {
 
-/// NVRTC's functions, by prototypes of our own: its header comes with the toolkit only.
+/// NVRTC's functions, with weir's own prototypes: only the toolkit has its header.
 struct NvrtcLibrary {
   using Program = void*;
   using Result = int;
@@ -33,7 +33,7 @@ struct NvrtcLibrary {
   std::string version;                  ///< "13.0"
   std::vector<unsigned> architectures;  ///< that it compiles for, ascending
 
-  /// Opens it on first use: WEIR_NVRTC, or the newest of those known. Throws Error{unavailable}
+  /// Opens NVRTC on first use: WEIR_NVRTC, or the newest known version. Throws Error{unavailable}
   /// that says what to install.
   static const NvrtcLibrary& get();
 };
