@@ -21,7 +21,7 @@ class OpenClBackend final : public Backend {
            "svm=on|off     off: a card whose memory has no addresses, though it could (default on)";
   }
 
-  /// None: its compute units are the driver's.
+  /// No cores of the host: the driver has the compute units.
   unsigned cores_wanted(const DomainSpec& spec, const Machine&) const override {
     read(spec);
     return 0;

@@ -11,12 +11,12 @@ namespace {
 
 using Triple = std::array<std::size_t, 3>;
 
-/// From one row to the next; a single one has none.
+/// Row stride; 0 for a single row.
 std::size_t pitch(const Region& region) noexcept {
   return region.rows > 1 ? region.row_stride : region.row;
 }
 
-/// Where a row begins, of all planes.
+/// The offset of a row, counted over all planes.
 std::size_t row_begin(const Region& region, std::uint64_t index) noexcept {
   return region.offset + index / region.rows * region.plane_stride +
          index % region.rows * region.row_stride;
@@ -91,7 +91,7 @@ void OpenClCopies::clear(cl_mem buffer, std::size_t bytes) {
   clears_.fetch_add(1, std::memory_order_release);
 }
 
-/// PoCL would wait for good for what has failed.
+/// PoCL would wait forever for a failed event.
 cl_int OpenClCopies::order_after_clear(cl_command_queue queue) const noexcept {
   const sys::Lock lock(clearing_);
   cl_event const event = clear_.get();
@@ -152,10 +152,10 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
         enqueue_opencl_part(queue_.get(), job.source, job.target, ends, part, {}, &event);
     if (code == CL_SUCCESS) {
       if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, in_flight) != CL_SUCCESS) {
-        cl.clWaitForEvents(1, &event);  // no other thread waits for it
+        cl.clWaitForEvents(1, &event);  // no callback: wait here
         on_complete(event, opencl_status(event), in_flight);
       }
-      // PoCL says CL_COMPLETE of a command that had failed before it was told whom to call.
+      // PoCL reports CL_COMPLETE for a command that failed before the callback was registered.
       const cl_int status = opencl_status(event);
       if (status < CL_COMPLETE) in_flight->error.store(status, std::memory_order_relaxed);
       cl.clReleaseEvent(event);
@@ -169,7 +169,7 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   wait_until_cleared(*in_flight, unborn);
 }
 
-/// Asks the driver nothing: rusticl has locked the event.
+/// Makes no driver call: rusticl has locked the event.
 void CL_CALLBACK OpenClCopies::on_complete(cl_event, cl_int status, void* in_flight) {
   const NoWaitScope no_wait;
   auto& mine = *static_cast<CopyInFlight*>(in_flight);
@@ -177,8 +177,8 @@ void CL_CALLBACK OpenClCopies::on_complete(cl_event, cl_int status, void* in_fli
   mine.copies->wait_until_cleared(mine, 1);
 }
 
-/// So many commands of a copy are over; the last tell the sink. A copy occupies the link from when
-/// it was enqueued and the one before had ended.
+/// Counts completed commands of a copy; the last one notifies the sink. A copy occupies the link
+/// from when it was enqueued and the copy before had ended.
 void OpenClCopies::wait_until_cleared(CopyInFlight& in_flight, std::uint64_t commands) noexcept {
   if (in_flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
   const CopyJob job = in_flight.job;
@@ -193,7 +193,7 @@ void OpenClCopies::wait_until_cleared(CopyInFlight& in_flight, std::uint64_t com
     try {
       outcome.message =
           fmt::format("domain '{}': the copy failed: {}", owner_, opencl_error(error));
-    } catch (...) {  // what there is says enough
+    } catch (...) {  // the shorter message suffices
     }
   }
   job.sink->copied(job.token, std::move(outcome), error == CL_SUCCESS ? started : ended, ended);

@@ -13,7 +13,7 @@
 
 namespace weir::rt {
 
-/// The buffers that the ends of a copy are; null: host memory. At least one is a buffer.
+/// The buffers at the ends of a copy; null: host memory. At least one end is a buffer.
 struct OpenClEnds {
   cl_mem source = nullptr, target = nullptr;
 };
@@ -21,13 +21,13 @@ struct OpenClEnds {
 /// Returns the number of commands of a copy: one for each plane; within one buffer one for each
 /// row, because drivers report overlaps of planes that do not overlap.
 std::uint64_t count_opencl_parts(const Region& region, const OpenClEnds& ends) noexcept;
-/// Enqueues the command of that index, in no order with the others. Allocates nothing; the event is
-/// the caller's to release.
+/// Enqueues the command with that index, unordered with the others. Allocates nothing; the caller
+/// releases the event.
 cl_int enqueue_opencl_part(cl_command_queue queue, const CopyEnd& source, const CopyEnd& target,
                            const OpenClEnds& ends, std::uint64_t part,
                            std::span<const cl_event> waits, cl_event* event) noexcept;
 
-/// Turns copies into commands and tells their sinks when all of them are complete.
+/// Turns copies into commands, and notifies the sink of a copy when all its commands are complete.
 class OpenClCopies {
  public:
   OpenClCopies(const std::string& owner, OpenClQueue queue);
@@ -35,22 +35,22 @@ class OpenClCopies {
   OpenClCopies& operator=(const OpenClCopies&) = delete;
   ~OpenClCopies();
 
-  /// Fills a buffer with zeros, before what start() is given afterwards. Does not wait for that:
-  /// other queues are told by order_after_clear(). Throws Error. Any thread.
+  /// Enqueues filling a buffer with zeros, ordered before later copies of start(). Does not wait;
+  /// order_after_clear() orders other queues. Throws Error. Any thread.
   void clear(cl_mem buffer, std::size_t bytes);
-  /// How many buffers have been cleared. What uses one that was cleared before this was read comes
-  /// after order_after_clear(). Any thread.
+  /// The number of clear() calls. Commands that use a buffer cleared before this was read must
+  /// follow order_after_clear(). Any thread.
   std::uint64_t clears() const noexcept { return clears_.load(std::memory_order_acquire); }
-  /// Makes what comes next in a queue wait until buffers are clear. Fails when they will not be.
-  /// Any thread.
+  /// Makes later commands of a queue wait until all buffers are clear. Fails when clearing one has
+  /// failed. Any thread.
   cl_int order_after_clear(cl_command_queue queue) const noexcept;
   /// Waits until buffers are clear. Any thread.
   void wait_until_cleared() const noexcept;
-  /// Returns at once; failures go to the sink. Any thread.
+  /// Starts a copy and returns at once; the sink gets failures. Any thread.
   void start(const CopyJob& job, const OpenClEnds& ends) noexcept;
 
  private:
-  /// A copy that is under way.
+  /// A copy in flight.
   struct CopyInFlight;
 
   CopyInFlight* take();
@@ -65,7 +65,7 @@ class OpenClCopies {
   std::vector<std::unique_ptr<CopyInFlight>> copies_ WEIR_GUARDED_BY(mutex_);
   CopyInFlight* free_ WEIR_GUARDED_BY(mutex_) = nullptr;
   mutable sys::Mutex clearing_;
-  /// Of the last buffer that was cleared, which waits for those before.
+  /// The event of the last clear(), which waits for the earlier ones.
   OpenClEvent clear_ WEIR_GUARDED_BY(clearing_);
   sys::Atomic<std::uint64_t> clears_{0};
 };

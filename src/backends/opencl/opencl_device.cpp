@@ -7,11 +7,12 @@ namespace weir::rt {
 
 namespace {
 
-/// Addresses that stand for buffers, of all devices: kernels know no device.
+/// Maps addresses that represent buffers, of all devices, because a kernel does not know its
+/// device.
 class PlaceholderAddresses {
  public:
   static PlaceholderAddresses& get() {
-    static auto& all = *new PlaceholderAddresses;  // also at the end of the process
+    static auto& all = *new PlaceholderAddresses;  // never destroyed: used until the process ends
     return all;
   }
 
@@ -34,7 +35,7 @@ class PlaceholderAddresses {
     const auto& [begin, known] = *--found;
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) -
                                                    static_cast<const std::byte*>(begin));
-    if (offset > known.bytes) return {};  // behind the last byte may be an empty region
+    if (offset > known.bytes) return {};  // the end address is valid for an empty region
     return {known.buffer, offset};
   }
 
@@ -45,7 +46,7 @@ class PlaceholderAddresses {
   };
   mutable sys::Mutex mutex_;
   std::map<const void*, Known> all_ WEIR_GUARDED_BY(mutex_);
-  sys::Atomic<std::size_t> count_{0};  ///< of them: most programs have none
+  sys::Atomic<std::size_t> count_{0};  ///< most programs have none
 };
 
 }  // namespace
@@ -100,8 +101,8 @@ Memory OpenClDevice::allocate_device_memory(std::size_t bytes) {
   return memory;
 }
 
-/// Shared virtual memory, so that kernels take addresses in it, which a buffer is made of, so that
-/// tiles can be copied.
+/// Shared virtual memory, so that kernels take addresses, wrapped in a buffer, so that rectangles
+/// can be copied.
 Memory OpenClDevice::allocate_shared(std::size_t bytes) {
   const OpenClLibrary& cl = OpenClLibrary::get();
   Memory memory{cl.clSVMAlloc(context_.get(), CL_MEM_READ_WRITE, bytes, 0), bytes};
@@ -144,7 +145,7 @@ Memory OpenClDevice::adopt(void* address, std::size_t bytes) {
   return memory;
 }
 
-/// Makes memory of the host known to the driver.
+/// Wraps host memory in a buffer of the driver.
 void OpenClDevice::add_buffer(const Memory& memory) {
   cl_int code = CL_SUCCESS;
   OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(context_.get(),
@@ -193,7 +194,7 @@ OpenClLocation OpenClDevice::location_of(const void* operand) const {
   return {buffer.get(), static_cast<std::uint64_t>(offset)};
 }
 
-/// The memory of processors is the host's, so one end can always be taken as that.
+/// Processors use host memory, so one end can always be passed as host memory.
 OpenClEnds OpenClDevice::ends_of(const CopyEnd& source, const CopyEnd& target) const {
   OpenClEnds ends;
   if (target.device == this) ends.target = buffer_at(target.base);

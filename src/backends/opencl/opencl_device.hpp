@@ -1,5 +1,5 @@
-// An OpenCL device: a processor, whose memory is the host's and which runs code of the host, or a
-// card with a memory of its own.
+// An OpenCL device: a processor, which uses host memory and runs host code, or a discrete device
+// with its own memory.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@ namespace weir::rt {
 struct OpenClOptions {
   std::string name;
   std::uint64_t memory = 0;  ///< bytes for instances
-  bool aliases = true;       ///< of processors: the host's memory is used as it is
+  bool aliases = true;       ///< of processors: uses host memory without copies
 };
 
-/// A place in a buffer of a driver.
+/// An offset in a buffer of a driver.
 struct OpenClLocation {
   cl_mem buffer = nullptr;
   std::uint64_t offset = 0;  ///< bytes
@@ -28,7 +28,7 @@ struct OpenClLocation {
 /// weir orders dependent commands, so all queues execute out of order where the driver supports it.
 class OpenClDevice final : public Device {
  public:
-  /// The device runs native kernels, or compiles others. Throws Error.
+  /// The device must run native kernels or compile kernels. Throws Error.
   OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts);
   ~OpenClDevice() override;
 
@@ -44,15 +44,16 @@ class OpenClDevice final : public Device {
 
   cl_context context() const noexcept { return context_.get(); }
   const OpenClCopies& copies() const noexcept { return copies_; }
-  /// Whether operands of its kernels are addresses; otherwise buffers, see find_opencl_buffer().
+  /// Whether operands of its kernels are addresses; otherwise they are buffers, see
+  /// find_opencl_buffer().
   bool shares_addresses() const noexcept { return facts_.shares_addresses; }
-  /// Returns where an operand of a kernel is. Without shared virtual memory only.
+  /// Returns the buffer and offset of an operand. Only without shared virtual memory.
   OpenClLocation location_of(const void* operand) const;
-  /// Returns which buffers the ends of a copy are to the driver.
+  /// Returns the driver's buffers for the ends of a copy.
   OpenClEnds ends_of(const CopyEnd& source, const CopyEnd& target) const;
 
  private:
-  /// Returns the buffer that an allocation is, nullptr when there is none at this address.
+  /// Returns the buffer of an allocation, nullptr when there is none at this address.
   cl_mem buffer_at(const std::byte* base) const;
   bool is_discrete() const noexcept { return !facts_.native; }
   Memory allocate_device_memory(std::size_t bytes);
@@ -68,8 +69,8 @@ class OpenClDevice final : public Device {
   std::map<const void*, OpenClBuffer> buffers_ WEIR_GUARDED_BY(mutex_);  ///< by address
 };
 
-/// Returns where an address is that stands for memory of a card without shared virtual memory; no
-/// buffer when it is no such address. Any thread.
+/// Returns the buffer and offset that an address represents on a device without shared virtual
+/// memory; no buffer for any other address. Any thread.
 OpenClLocation find_opencl_buffer(const void* address) noexcept;
 
 }  // namespace weir::rt

@@ -84,7 +84,7 @@ void check_opencl(cl_int code, const std::string& what) {
   fail(opencl_failure(code), "{}: {}", what, opencl_error(code));
 }
 
-/// Returns the property of a queue that executes out of order, none where the driver has no such.
+/// Returns the property of an out-of-order queue, 0 where the driver has none.
 static cl_command_queue_properties out_of_order_mode(cl_device_id device) noexcept {
   cl_command_queue_properties known = 0;
   OpenClLibrary::get().clGetDeviceInfo(device, CL_DEVICE_QUEUE_PROPERTIES, sizeof known, &known,
@@ -131,7 +131,7 @@ std::optional<std::int64_t> opencl_clock_offset(cl_command_queue queue, cl_devic
   std::size_t resolution_ns = 0;
   cl.clGetDeviceInfo(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution_ns,
                      &resolution_ns, nullptr);
-  if (resolution_ns == 0) return std::nullopt;  // rusticl's are times of nothing
+  if (resolution_ns == 0) return std::nullopt;  // rusticl reports meaningless times
   cl_event event = nullptr;
   check_opencl(cl.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "comparing clocks");
   const cl_int code = cl.clWaitForEvents(1, &event);

@@ -1,4 +1,4 @@
-// The OpenCL loader, opened at run time: programs start on machines that have none.
+// The OpenCL loader, opened at run time, so that programs start on machines without it.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -38,7 +38,7 @@ struct OpenClLibrary {
 #undef WEIR_OPENCL_MEMBER
 
   /// Of OpenCL 2.0: nullptr where the loader is older.
-  // NOLINTNEXTLINE(readability-identifier-naming): as the others are called
+  // NOLINTNEXTLINE(readability-identifier-naming): named like the others
   cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                 const void* address) = nullptr;
   // NOLINTNEXTLINE(readability-identifier-naming)
@@ -54,10 +54,10 @@ struct OpenClLibrary {
 /// "CL_OUT_OF_RESOURCES (-5)".
 std::string opencl_error(cl_int code);
 
-/// Returns whether what failed with a code had no memory, or something else is wrong.
+/// Returns whether a code reports a lack of memory, as opposed to another failure.
 weir_status opencl_failure(cl_int code) noexcept;
 
-/// Throws Error unless code is CL_SUCCESS. `what` names the call for people.
+/// Throws Error unless code is CL_SUCCESS. `what` names the call in the message.
 void check_opencl(cl_int code, const std::string& what);
 
 /// Owns an OpenCL object. Empty when default constructed.
@@ -88,7 +88,7 @@ using OpenClEvent = OpenClOwned<cl_event, &OpenClLibrary::clReleaseEvent>;
 
 /// Whether a queue executes in order, and keeps times of its commands.
 enum class OpenClQueueKind : std::uint8_t {
-  untimed,   ///< out of order, where the driver can do that
+  untimed,   ///< out of order, where the driver supports it
   timed,     ///< likewise, with times
   in_order,  ///< with times
 };
@@ -97,12 +97,13 @@ OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQue
 /// Throws Error.
 OpenClContext make_opencl_context(cl_platform_id platform, cl_device_id device);
 
-/// Returns how far a command is: CL_COMPLETE, more when it is not over, less when it has failed.
+/// Returns the status of a command: CL_COMPLETE; greater while it is in flight, less after a
+/// failure.
 cl_int opencl_status(cl_event event) noexcept;
 /// Returns a time of a command on the device's clock, in nanoseconds.
 std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept;
-/// Returns what to add to such a time to get one of the host's clock, nothing where the driver
-/// tells no times. Throws Error.
+/// Returns the offset from the device's clock to the host's, nullopt where the driver has no times.
+/// Throws Error.
 std::optional<std::int64_t> opencl_clock_offset(cl_command_queue queue, cl_device_id device);
 
 }  // namespace weir::rt

@@ -19,9 +19,9 @@ namespace {
 
 using Counts = std::vector<cl_device_partition_property>;
 
-/// Divides a device into sub-devices of so many units; returns the one of that index. They are
-/// kept: when a command is over, threads of PoCL still look at its device, which neither queues nor
-/// contexts hold there.
+/// Divides a device into sub-devices of `units` units; returns the one with that index. Sub-devices
+/// are never released: threads of PoCL still access the device of a completed command, and its
+/// queues and contexts hold no reference to it.
 cl_device_id divide(const OpenClDeviceInfo& device, const Counts& counts, std::size_t wanted,
                     const std::string& place) {
   static sys::Mutex mutex;
@@ -43,7 +43,7 @@ cl_device_id divide(const OpenClDeviceInfo& device, const Counts& counts, std::s
   return made[wanted];
 }
 
-/// The part of a device that a place is, null when that is all of it.
+/// The sub-device of a place, null for the whole device.
 cl_device_id part_of(const OpenClDeviceInfo& device, const PlaceRequest& request) {
   std::vector<unsigned> units = request.cores;
   std::sort(units.begin(), units.end());
@@ -60,15 +60,16 @@ cl_device_id part_of(const OpenClDeviceInfo& device, const PlaceRequest& request
   return divide(device, counts, units.front() > 0 ? 1 : 0, request.name);
 }
 
-/// Whether a job is a function that enqueues work itself, on a card.
+/// Whether a job is a kernel of the kind "opencl", which enqueues work itself, on a discrete
+/// device.
 bool is_call(const Job& job) noexcept { return job.source == nullptr && !job.is_copy; }
 
-/// "the OpenCL driver cannot run it: CL_...", as far as there is memory for it.
+/// "the OpenCL driver cannot run it: CL_...", shorter without memory.
 Outcome failed_call(cl_int code) noexcept {
   Outcome outcome = failed_outcome(opencl_failure(code), "the OpenCL driver has failed");
   try {
     outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
-  } catch (...) {  // what there is says enough
+  } catch (...) {  // the shorter message suffices
   }
   return outcome;
 }
@@ -124,7 +125,7 @@ void OpenClPlace::serve() noexcept {
   }
 }
 
-/// Gives jobs that are over back to the feed. Returns whether there was any.
+/// Returns complete jobs to the feed. Returns whether there were any.
 bool OpenClPlace::take_back() noexcept {
   const std::uint64_t before = taken_back_;
   sample_progress();
@@ -139,7 +140,7 @@ bool OpenClPlace::take_back() noexcept {
   return taken_back_ != before;
 }
 
-/// Gives back the jobs that are known to be over.
+/// Returns the jobs that are known to be complete.
 void OpenClPlace::retire() noexcept {
   const std::uint64_t ended = ended_.load(std::memory_order_acquire);
   if (ended == taken_back_) return;
@@ -162,7 +163,7 @@ void OpenClPlace::retire() noexcept {
   failed_.forget_before(first_);
 }
 
-/// Looks at a command of the driver from when the jobs that it waits for have been given back.
+/// Polls a driver command only once all its predecessors have been returned to the feed.
 void OpenClPlace::add_follower(Slot& slot) noexcept {
   for (const std::uint64_t earlier : slot.waits) {
     Slot& other = slot_of(earlier);
@@ -174,8 +175,9 @@ void OpenClPlace::add_follower(Slot& slot) noexcept {
   open_.push_back({slot.job.id, &slot, false});
 }
 
-/// Whether a job of a card stays here for now. What a call waits for in the queue for calls could
-/// fail, and everything behind it would be lost; so calls wait there for each other only.
+/// Whether a job of a discrete device must be held. A predecessor of a call could fail in the queue
+/// for calls, and every later command of that queue would be lost; so in that queue calls wait only
+/// for each other.
 bool OpenClPlace::must_hold(const Slot& slot) noexcept {
   if (discrete_device_ == nullptr) return false;
   return std::any_of(slot.waits.begin(), slot.waits.end(), [&](std::uint64_t earlier) {
@@ -185,7 +187,7 @@ bool OpenClPlace::must_hold(const Slot& slot) noexcept {
   });
 }
 
-/// All that the job waits for has been given back.
+/// Enqueues a held job, once all its predecessors have been returned.
 void OpenClPlace::launch_held(Slot& slot) noexcept {
   slot.held = false;
   if (failed_.any_of(slot.waits)) {
@@ -200,8 +202,9 @@ void OpenClPlace::launch_held(Slot& slot) noexcept {
   begin_batch();
 }
 
-/// Sees by one job in kStride how far the device is: drivers lock what one looks at, so to look at
-/// what is running makes it wait. For the same reason this is for before a round, not for each job.
+/// Samples one job in kStride to estimate the progress of the device: drivers lock an event that is
+/// queried, so polling a running command delays it. For the same reason this runs once before a
+/// round, not for each job.
 void OpenClPlace::sample_progress() noexcept {
   seen_ = std::max(seen_, first_ - 1);
   for (std::uint64_t mark = seen_ + kStride; mark < next_; mark += kStride) {
@@ -213,7 +216,7 @@ void OpenClPlace::sample_progress() noexcept {
   }
 }
 
-/// Finds commands of the driver that are over, up to a job. Returns whether there was any.
+/// Completes the finished driver commands up to a job. Returns whether there were any.
 bool OpenClPlace::poll_commands(std::uint64_t last) noexcept {
   const auto over = [&](const Open& open) {
     if (open.number > last) return false;
@@ -221,7 +224,7 @@ bool OpenClPlace::poll_commands(std::uint64_t last) noexcept {
     const cl_int status = opencl_status(slot.event);
     if (status > CL_COMPLETE) return false;
     if (slot.abandoned && !failed_.any_of(slot.waits)) return false;  // for resubmit()
-    // To look does not make what a card has written visible.
+    // Querying the status does not make the device's writes visible.
     if (discrete_device_ != nullptr) OpenClLibrary::get().clWaitForEvents(1, &slot.event);
     complete(slot, status);
     return true;
@@ -231,7 +234,7 @@ bool OpenClPlace::poll_commands(std::uint64_t last) noexcept {
   return found > 0;
 }
 
-/// Registers a callback for the end of a command, which no thread polls until then.
+/// Registers a completion callback for each polled command, before the thread parks.
 void OpenClPlace::request_callbacks() noexcept {
   const OpenClLibrary& cl = OpenClLibrary::get();
   for (Open& open : open_) {
@@ -239,12 +242,13 @@ void OpenClPlace::request_callbacks() noexcept {
     callers_.fetch_add(1, std::memory_order_relaxed);
     cl_event const event = open.slot->event;
     if (cl.clSetEventCallback(event, CL_COMPLETE, on_complete, this) == CL_SUCCESS) continue;
-    cl.clWaitForEvents(1, &event);  // no other thread waits for it
+    cl.clWaitForEvents(1, &event);  // no callback: wait here
     on_complete(event, CL_COMPLETE, this);
   }
 }
 
-/// Gives jobs to the driver until there is no more, or no room. Returns whether there was any.
+/// Submits jobs to the driver until the feed is empty or the window is full. Returns whether there
+/// were any.
 bool OpenClPlace::hand_out() noexcept {
   round_ = next_;
   while (next_ - round_ < kRound && has_room()) {
@@ -253,8 +257,8 @@ bool OpenClPlace::hand_out() noexcept {
     slot.abandoned = false;
     slot.command_failed.store(false, std::memory_order_relaxed);
     slot.complete.store(false, std::memory_order_relaxed);
-    slot.job.brief =
-        slot.job.brief && discrete_device_ == nullptr;  // a card has no command of several calls
+    slot.job.brief = slot.job.brief &&
+                     discrete_device_ == nullptr;  // a discrete device runs one call per command
     const std::uint64_t small = small_copy(slot.job);
     const bool calls = slot.job.brief && batch_.bytes == 0;
     const bool joins = calls || ((slot.job.brief || small > 0) && waits_alike(slot.job.waits));
@@ -274,7 +278,8 @@ bool OpenClPlace::hand_out() noexcept {
   return next_ != round_;
 }
 
-/// Returns the bytes of a copy that is over before another could begin elsewhere, 0 for others.
+/// Returns the bytes of a copy that takes less time than starting a command on another unit, 0 for
+/// other jobs.
 std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
   if (!job.is_copy || discrete_device_ != nullptr) return 0;
   const Region& region = job.from.region;
@@ -282,8 +287,8 @@ std::uint64_t OpenClPlace::small_copy(const Job& job) const noexcept {
   return bytes <= kSmallCopy ? bytes : 0;
 }
 
-/// Returns the event of an earlier job that is not over, or whose command has failed, and not of
-/// the batch, which runs in order; nullptr when there is none to wait for.
+/// Returns the event of an earlier job that is not complete or whose command has failed; nullptr
+/// for other jobs, and for jobs of the batch, which runs in order.
 cl_event OpenClPlace::event_of(std::uint64_t earlier) noexcept {
   if (earlier >= batch_.first) return nullptr;
   const Slot& other = slot_of(earlier);
@@ -296,7 +301,7 @@ bool OpenClPlace::awaits(cl_event event) const noexcept {
   return std::find(events_.begin(), events_.end(), event) != events_.end();
 }
 
-/// Whether neither the batch nor a job would wait longer, were the job in the batch.
+/// Whether adding a job to the batch makes neither the batch nor the job wait longer.
 bool OpenClPlace::waits_alike(std::span<const std::uint64_t> waits) noexcept {
   const bool longer = std::any_of(waits.begin(), waits.end(), [this](std::uint64_t earlier) {
     const cl_event event = event_of(earlier);
@@ -312,8 +317,8 @@ bool OpenClPlace::waits_alike(std::span<const std::uint64_t> waits) noexcept {
          });
 }
 
-/// Adds the events that a job of the batch waits for, and sees whether one has failed. Kernels of
-/// the driver that come together do not ask about each other: it would cost each of them a call.
+/// Adds the events that a job of the batch waits for, and checks whether one has failed. A compiled
+/// kernel does not check events of its own round: it would cost a driver call for each.
 void OpenClPlace::add_waits(const Slot& slot) {
   const bool asks = slot.job.source == nullptr || broken_.load(std::memory_order_relaxed);
   for (const std::uint64_t earlier : slot.waits) {
@@ -352,8 +357,8 @@ void OpenClPlace::begin_batch() noexcept {
   failed_wait_ = nullptr;
 }
 
-/// PoCL never ends a command that is told to wait for one that has failed already: this one has
-/// failed with that.
+/// PoCL never completes a command that waits for an event that has already failed: the command
+/// takes the failed event instead.
 void OpenClPlace::abandon_command(Slot& slot) noexcept {
   OpenClLibrary::get().clRetainEvent(failed_wait_);
   slot.event = failed_wait_;
@@ -362,7 +367,7 @@ void OpenClPlace::abandon_command(Slot& slot) noexcept {
   broken_.store(true, std::memory_order_relaxed);
 }
 
-/// Returns the event of an earlier job whose command has failed or was given up, unless it is of
+/// Returns the event of an earlier job whose command has failed or was abandoned, unless it is in
 /// the same command; else nullptr.
 cl_event OpenClPlace::lost_event(std::uint64_t earlier, const Slot& command) noexcept {
   const Slot& other = slot_of(earlier);
@@ -373,8 +378,8 @@ cl_event OpenClPlace::lost_event(std::uint64_t earlier, const Slot& command) noe
   return lost ? theirs.event : nullptr;
 }
 
-/// Sees which commands never run because one that they wait for has failed, while that has not been
-/// given back: it may have failed between a look at it and the call that enqueued them.
+/// Finds commands that never run because a predecessor that has not been returned has failed: it
+/// may have failed between the check in add_waits() and the call that enqueued them.
 void OpenClPlace::find_abandoned() noexcept {
   for (std::uint64_t number = first_; number < next_; ++number) {
     Slot& slot = slot_of(number);
@@ -387,13 +392,14 @@ void OpenClPlace::find_abandoned() noexcept {
   }
 }
 
-/// Whether the event of a command must stay for good: PoCL would take another in its memory for
-/// what a command that never ends waits for, and run that.
+/// Whether the event of a command must never be released: PoCL would mistake a new event at its
+/// address for the one that a hanging command waits for, and run that command.
 bool OpenClPlace::keeps(const Slot& slot) const noexcept {
   return may_hang_ && slot.command_failed.load(std::memory_order_relaxed);
 }
 
-/// The driver may end the command so itself, soon or never.
+/// Abandons a submitted command after the failure of a predecessor; the driver may fail the command
+/// itself, soon or never.
 void OpenClPlace::fail_after_submit(Slot& command, cl_event failed) noexcept {
   const cl_int status = opencl_status(command.event);
   if (command.abandoned || command.held || status == CL_RUNNING || status == CL_COMPLETE) return;
@@ -407,8 +413,9 @@ void OpenClPlace::fail_after_submit(Slot& command, cl_event failed) noexcept {
   may_hang_ = true;
 }
 
-/// Enqueues commands again that were given up because what they wait for failed. Then those jobs
-/// run that do not wait for it. Returns whether there are commands that may end so.
+/// Enqueues again the commands that were abandoned because a predecessor failed, so that those of
+/// their jobs run that do not depend on it. Returns whether commands remain that may be
+/// resubmitted.
 bool OpenClPlace::resubmit() noexcept {
   bool left = false;
   for (std::uint64_t number = first_; number < next_; ++number) {
@@ -426,8 +433,8 @@ bool OpenClPlace::resubmit() noexcept {
   return left;
 }
 
-/// Does not look at a command any more that was given up, if nobody knows yet how its job ends.
-/// Returns whether that is so.
+/// Stops polling an abandoned command if none of its predecessors has failed. Returns whether it
+/// was polled.
 bool OpenClPlace::is_still_watched(const Slot& slot) noexcept {
   if (failed_.any_of(slot.waits)) return false;
   const auto same = [&](const Open& open) { return open.slot == &slot; };
@@ -436,7 +443,7 @@ bool OpenClPlace::is_still_watched(const Slot& slot) noexcept {
   return found > 0;
 }
 
-/// Enqueues the batch once more if it failed, and not before all is known of what it waits for.
+/// Enqueues the batch again if it failed, unless a predecessor has failed.
 void OpenClPlace::enqueue_resubmitted() noexcept {
   Slot& last = slot_of(batch_.end - 1);
   if (opencl_status(last.event) >= CL_COMPLETE) return;
@@ -455,7 +462,7 @@ void OpenClPlace::enqueue_resubmitted() noexcept {
   submit();
 }
 
-/// Enqueues what is no code of the host, the only job of the batch.
+/// Enqueues a job that is not host code, the only job of the batch.
 void OpenClPlace::launch(Slot& slot) noexcept {
   slot.last = slot.job.id;
   slot.worker.index = 0;
@@ -471,7 +478,7 @@ void OpenClPlace::launch(Slot& slot) noexcept {
     const bool poisoned = discrete_device_ != nullptr && failed_.any_of(slot.waits);
     if (slot.outcome.ok() && poisoned) slot.outcome = {WEIR_STATUS_POISONED, {}};
   }
-  if (!slot.outcome.ok()) failed_.add(slot.job.id);  // before others are called
+  if (!slot.outcome.ok()) failed_.add(slot.job.id);  // before successors are called
   begin_batch();
   if (slot.event == nullptr) {
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
@@ -483,7 +490,8 @@ void OpenClPlace::launch(Slot& slot) noexcept {
   add_follower(slot);
 }
 
-/// Without an event afterwards nothing was enqueued; the outcome says why, if something was to be.
+/// Enqueues the commands of a job. If the slot has no event afterwards, nothing was enqueued; the
+/// outcome has the reason for a failure.
 Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
   const cl_int code = await_memory();
   if (code != CL_SUCCESS) return failed_call(code);
@@ -494,7 +502,7 @@ Outcome OpenClPlace::enqueue(Slot& slot) noexcept {
   return failed_.any_of(slot.waits) ? enqueue_nothing(slot) : enqueue_copy(slot);
 }
 
-/// Waits in place of a copy that is poisoned, which leaves its target as it is.
+/// Enqueues a marker in place of a poisoned copy, whose target stays unchanged.
 Outcome OpenClPlace::enqueue_nothing(Slot& slot) noexcept {
   if (events_.empty()) return {};
   const cl_int code = OpenClLibrary::get().clEnqueueMarkerWithWaitList(
@@ -502,7 +510,7 @@ Outcome OpenClPlace::enqueue_nothing(Slot& slot) noexcept {
   return code == CL_SUCCESS ? Outcome{} : failed_call(code);
 }
 
-/// Makes what comes next wait until the card has cleared new memory.
+/// Makes later commands wait until the device has cleared new memory.
 cl_int OpenClPlace::await_memory() noexcept {
   const std::uint64_t clears =
       discrete_device_ == nullptr ? 0 : discrete_device_->copies().clears();
@@ -515,7 +523,7 @@ cl_int OpenClPlace::await_memory() noexcept {
   return CL_SUCCESS;
 }
 
-/// Each part waits for the one before: one event says when all are there.
+/// Each part waits for the one before, so the last event covers all parts.
 Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
   const Job& job = slot.job;
   const OpenClEnds ends = discrete_device_->ends_of(job.from, job.to);
@@ -533,7 +541,7 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
     if (before != nullptr && opencl_status(before) < CL_COMPLETE) {
       if (slot.begin == before) slot.begin = nullptr;
       OpenClLibrary::get().clReleaseEvent(event);
-      may_hang_ = true;  // the part may never end
+      may_hang_ = true;  // the part may never complete
       return {};
     }
     slot.event = event;
@@ -543,7 +551,8 @@ Outcome OpenClPlace::enqueue_copy(Slot& slot) noexcept {
   return {};
 }
 
-/// The function enqueues between two marks. It waits for what is in the queue before, at most.
+/// Calls a function that enqueues its commands between two markers. The queue is in order, so these
+/// follow all earlier commands.
 Outcome OpenClPlace::call(Slot& slot) noexcept {
   Job& job = slot.job;
   if (job.function == nullptr) {
@@ -557,7 +566,7 @@ Outcome OpenClPlace::call(Slot& slot) noexcept {
   Outcome outcome = doomed ? Outcome{WEIR_STATUS_POISONED, {}} : invoke(job);
   code = mark(&slot.event);
   if (code == CL_SUCCESS) return outcome;
-  OpenClLibrary::get().clFinish(calls_.get());  // its commands may be under way
+  OpenClLibrary::get().clFinish(calls_.get());  // its commands may be in flight
   return outcome.ok() ? failed_call(code) : std::move(outcome);
 }
 
@@ -572,16 +581,16 @@ void OpenClPlace::flush() const noexcept {
   if (discrete_device_ != nullptr) cl.clFlush(calls_.get());
 }
 
-/// Wakes the thread, which looks. Asks the driver nothing: rusticl has locked the event; and PoCL
-/// says CL_COMPLETE of a command that had failed before it was told whom to call.
+/// Wakes the thread, which polls. Makes no driver call: rusticl has locked the event. Ignores the
+/// status: PoCL reports CL_COMPLETE for a command that failed before the callback was registered.
 void CL_CALLBACK OpenClPlace::on_complete(cl_event, cl_int, void* place) {
   auto& mine = *static_cast<OpenClPlace*>(place);
   mine.completed_by_driver_.fetch_add(1, std::memory_order_seq_cst);
   mine.parking_.unpark_one();
-  mine.callers_.fetch_sub(1, std::memory_order_release);  // now it may go
+  mine.callers_.fetch_sub(1, std::memory_order_release);  // now the place may be destroyed
 }
 
-/// By the driver's clock; where it has none, a command begins when the one before it has ended.
+/// Uses the driver's clock; without one, a command begins when the one before it has ended.
 void OpenClPlace::note_times(Slot& slot) noexcept {
   if (!clock_offset_ns_) {
     slot.job.ended_ns = sys::now_ns();
@@ -597,7 +606,7 @@ void OpenClPlace::note_times(Slot& slot) noexcept {
   slot.job.ended_ns = opencl_time(slot.event, CL_PROFILING_COMMAND_END) + *clock_offset_ns_;
 }
 
-/// The driver is done with a command.
+/// Completes a driver command with its status.
 void OpenClPlace::complete(Slot& slot, cl_int status) noexcept {
   if (slot.job.timed) {
     note_times(slot);
@@ -624,7 +633,7 @@ void OpenClPlace::fail_batch(cl_int code) noexcept {
   begin_batch();
 }
 
-/// The native kernel; the driver has copied the argument.
+/// The native kernel; the driver has copied its argument.
 void CL_CALLBACK OpenClPlace::run(void* argument) {
   const NoWaitScope no_wait;
   const Batch batch = *static_cast<Batch*>(argument);
@@ -655,7 +664,7 @@ Outcome OpenClPlace::perform(const Slot& slot) const noexcept {
   return {};
 }
 
-/// Returns the lowest unit that is not at work.
+/// Returns the lowest idle unit.
 unsigned OpenClPlace::take_unit() noexcept {
   std::uint64_t busy = busy_.load(std::memory_order_relaxed);
   for (;;) {
@@ -665,7 +674,7 @@ unsigned OpenClPlace::take_unit() noexcept {
   }
 }
 
-/// A job is over. Any thread; the slot is not touched any more.
+/// Marks a job as complete. Any thread, which must not access the slot afterwards.
 void OpenClPlace::end(Slot& slot) noexcept {
   if (!slot.outcome.ok()) failed_.add(slot.job.id);
   slot.complete.store(true, std::memory_order_release);
@@ -679,14 +688,14 @@ bool OpenClPlace::has_work() const noexcept {
          (has_room() && feed_.has_work()) || stopping_.load(std::memory_order_seq_cst);
 }
 
-/// Polls for a while, then sleeps, until something stirs. While many small commands are in flight a
-/// nap leaves the core to the driver; so does one while it may give commands up.
+/// Polls for a while, then parks, until has_work(). While many small commands are in flight, or
+/// commands may fail, the thread first sleeps for kParkNs to leave the core to the driver.
 void OpenClPlace::idle() noexcept {
   const bool broken = broken_.load(std::memory_order_relaxed);
   if (unobserved_ >= kManyUnobserved || broken) {
     sys::sleep_until(sys::now_ns() + kParkNs);
     sample_progress();
-    // A thousand that are independent would all be asked, of which but a few can be over.
+    // Polling everything would query a thousand independent commands, few of which can be complete.
     if (poll_commands(seen_) || poll_commands(broken ? next_ : seen_ + kStride) || has_work() ||
         broken)
       return;

@@ -32,7 +32,7 @@ class OpenClDevice;
 class OpenClPlace final : public PlaceDriver {
  public:
   /// `discrete_device` is null for a processor. Throws Error, {unsupported} when the device cannot
-  /// be divided so.
+  /// be divided in this way.
   OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
               const OpenClDevice* discrete_device, PlaceFeed& feed);
   ~OpenClPlace() override;
@@ -45,33 +45,34 @@ class OpenClPlace final : public PlaceDriver {
   /// The largest number of commands in flight without completion callback: with more of them the
   /// state of the driver exceeds the caches.
   static constexpr std::size_t kMaxUnobserved = 256;
-  /// Jobs that are handed out, or taken back, at a time.
+  /// Most jobs submitted, or retired, in one round.
   static constexpr std::size_t kRound = 32;
-  /// The thread samples every kStride-th job to see how far the device is.
+  /// The thread samples the status of every kStride-th job.
   static constexpr std::uint64_t kStride = 32;
   /// With at least this many unobserved commands in flight the thread parks for kParkNs between
   /// polls.
   static constexpr std::size_t kManyUnobserved = 64;
   static constexpr std::int64_t kParkNs = 100'000;
-  /// Copies of so many bytes join others, up to so many together.
+  /// Copies up to kSmallCopy bytes are batched, up to kBatchBytes in a command.
   static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
-  /// A job that the driver has, or room for one.
+  /// An in-flight job, or a free slot.
   struct Slot {
     OpenClPlace* place = nullptr;
     Worker worker;
     Job job;
     std::vector<std::uint64_t> waits;
     Outcome outcome;
-    std::uint64_t last = 0;  ///< job of its command
+    std::uint64_t last = 0;  ///< last job of its command
     std::int64_t enqueued_ns = 0;
     cl_event event = nullptr;   ///< of the command, when it is the last
-    cl_event begin = nullptr;   ///< on a card, timed: the mark before a call, a copy's first part
-    Slot* followers = nullptr;  ///< commands of the driver that are looked at when it is over
-    Slot* next = nullptr;       ///< of those that follow the same
-    bool held = false;          ///< of a card: the driver has not got it yet
-    bool abandoned = false;     ///< the command never runs: one that it waits for has failed
-    sys::Atomic<bool> command_failed{false};  ///< the command has failed, or was given up
+    cl_event begin = nullptr;   ///< on a discrete device, timed: the marker before a call, or the
+                                ///< first part of a copy
+    Slot* followers = nullptr;  ///< driver commands to poll once it is complete
+    Slot* next = nullptr;       ///< next in `followers`
+    bool held = false;          ///< on a discrete device: not enqueued yet
+    bool abandoned = false;     ///< the command never runs because a predecessor has failed
+    sys::Atomic<bool> command_failed{false};  ///< the command has failed or was abandoned
     sys::Atomic<bool> complete{true};
   };
   /// A command to poll. It has a copy of the job id, because a thousand slots do not stay in a
@@ -79,7 +80,7 @@ class OpenClPlace final : public PlaceDriver {
   struct Open {
     std::uint64_t number = 0;
     Slot* slot = nullptr;
-    bool watched = false;  ///< the driver calls when it is over
+    bool watched = false;  ///< a callback is registered
   };
   /// The jobs of one command.
   struct Batch {
@@ -143,41 +144,40 @@ class OpenClPlace final : public PlaceDriver {
 
   PlaceFeed& feed_;
   const OpenClDevice* const discrete_device_;
-  OpenClContext context_;      ///< empty: that of the card
-  OpenClQueue queue_, timed_;  ///< the latter for what has to have times
-  OpenClQueue calls_;          ///< of a card: where its kernels of the kind "opencl" enqueue
+  OpenClContext context_;      ///< empty: the context of the discrete device is used
+  OpenClQueue queue_, timed_;  ///< the latter for timed jobs
+  OpenClQueue calls_;          ///< of a discrete device: the queue for kernels of the kind "opencl"
   const std::int64_t spin_ns_;
-  /// Of the host's clock against the device's; none: the driver tells no times.
+  /// From the device's clock to the host's; nullopt: the driver has no times.
   std::optional<std::int64_t> clock_offset_ns_;
   std::optional<OpenClPrograms> programs_;
 
-  // The thread's.
+  // Accessed by the place's thread only.
   std::vector<Slot> slots_;
-  Batch batch_;                     ///< the jobs that are to be enqueued next
-  std::vector<cl_event> events_;    ///< what they wait for
-  cl_event failed_wait_ = nullptr;  ///< one of these that has failed
-  bool launched_ = false;           ///< jobs that were held: the queues are to be flushed
+  Batch batch_;                     ///< the jobs to enqueue next
+  std::vector<cl_event> events_;    ///< events that the batch waits for
+  cl_event failed_wait_ = nullptr;  ///< a failed one of these
+  bool launched_ = false;           ///< held jobs: the queues must be flushed
   bool may_hang_ = false;           ///< the driver may have commands that never end
-  std::vector<Open> open_;          ///< commands of the driver that wait for none in flight
-  std::size_t unobserved_ = 0;      ///< such commands, and those that wait
-  std::uint64_t seen_ = 0;          ///< commands up to this one are likely to be over
+  std::vector<Open> open_;          ///< driver commands to poll: all predecessors are complete
+  std::size_t unobserved_ = 0;      ///< driver commands in flight, these and those that wait
+  std::uint64_t seen_ = 0;          ///< jobs up to this one are probably complete
   std::uint64_t first_ = 1;         ///< the oldest job in flight
-  std::uint64_t next_ = 1;          ///< the number of the next one
-  std::uint64_t round_ = 1;         ///< the first job that was handed out together with the last
+  std::uint64_t next_ = 1;          ///< id of the next job
+  std::uint64_t round_ = 1;         ///< first job of the current round
   std::uint64_t taken_back_ = 0;
-  std::uint64_t observed_ = 0;    ///< of completed_by_driver_
-  std::int64_t last_end_ns_ = 0;  ///< without a clock of the driver: of a command
-  std::uint64_t clears_ = 0;      ///< of a card: so many are over before what comes next
+  std::uint64_t observed_ = 0;    ///< last value of completed_by_driver_
+  std::int64_t last_end_ns_ = 0;  ///< of the last command, if the driver has no times
+  std::uint64_t clears_ = 0;      ///< of a discrete device: clears that precede later commands
 
   sys::Atomic<std::uint64_t> ended_{0};
-  sys::Atomic<std::uint64_t> completed_by_driver_{
-      0};                               ///< commands that the driver has said to be over
-  sys::Atomic<std::uint64_t> busy_{0};  ///< units at work, a bit each, for the trace
+  sys::Atomic<std::uint64_t> completed_by_driver_{0};  ///< callbacks of complete commands
+  sys::Atomic<std::uint64_t> busy_{0};                 ///< busy units, a bit each, for the trace
   FailedJobs failed_{kWindow};
   Parking parking_;
   sys::Atomic<bool> stopping_{false};
-  sys::Atomic<bool> broken_{false};        ///< a command failed: batches may be given up
-  sys::Atomic<std::uint32_t> callers_{0};  ///< calls that the driver makes, or callbacks to come
+  sys::Atomic<bool> broken_{false};        ///< a command has failed: batches may be abandoned
+  sys::Atomic<std::uint32_t> callers_{0};  ///< pending and running callbacks of the driver
   std::optional<sys::Thread> thread_;
 };
 

@@ -11,7 +11,7 @@ T device_fact(cl_device_id device, cl_device_info what) {
   return value;
 }
 
-/// A text that get(bytes, address, out_bytes) gives, without blanks at its ends.
+/// Returns the text of get(bytes, address, out_bytes), without blanks at its ends.
 template <class Get>
 std::string text_of(Get&& get) {
   std::size_t bytes = 0;

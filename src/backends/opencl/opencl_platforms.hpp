@@ -17,7 +17,7 @@ struct OpenClDeviceInfo {
   unsigned units = 0;             ///< compute units
   std::uint64_t memory = 0;       ///< bytes
   std::uint64_t allocation = 0;   ///< bytes of the largest
-  bool native = false;            ///< runs code of the host, on its memory
+  bool native = false;            ///< runs host code on host memory
   bool compiles = false;          ///< compiles kernels
   bool shares_addresses = false;  ///< has shared virtual memory: kernels take addresses
 };

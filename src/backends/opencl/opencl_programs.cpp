@@ -27,7 +27,7 @@ T kernel_fact(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info w
   return value;
 }
 
-/// Returns a text of the same length without comments, so that what is found is code.
+/// Returns a text of the same length with blanks for comments, so that matches are code.
 std::string without_comments(std::string text) {
   for (std::size_t at = 0; (at = text.find('/', at)) != std::string::npos; ++at) {
     const bool line = text.compare(at, 2, "//") == 0;
@@ -41,8 +41,8 @@ std::string without_comments(std::string text) {
   return text;
 }
 
-/// Where the arguments of a macro call begin and end, which begins at the parenthesis; none where
-/// the text is not that of a call.
+/// The begin and end of each argument of a macro call whose parenthesis is at an offset; empty if
+/// there is no call.
 std::vector<std::pair<std::size_t, std::size_t>> macro_arguments(const std::string& code,
                                                                  std::size_t parenthesis) {
   std::vector<std::pair<std::size_t, std::size_t>> arguments;
@@ -59,7 +59,7 @@ std::vector<std::pair<std::size_t, std::size_t>> macro_arguments(const std::stri
   return {};
 }
 
-/// A word of a text.
+/// A word of a source.
 struct Word {
   std::size_t begin = 0, end = 0;
 };
@@ -75,7 +75,7 @@ Word last_word(const std::string& code, std::size_t begin, std::size_t end) {
   return {first, end};
 }
 
-/// Finds the arguments of the WEIR_KERNEL() that defines an entry, none: it is not there.
+/// Finds the arguments of the WEIR_KERNEL() that defines an entry; empty if there is none.
 std::vector<std::pair<std::size_t, std::size_t>> find_kernel(const std::string& code,
                                                              const std::string& entry) {
   constexpr std::string_view kMacro = "WEIR_KERNEL";
@@ -169,7 +169,7 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
   }
 }
 
-/// Sets the arguments that are not those of the call before.
+/// Sets the arguments that differ from those of the previous call.
 void OpenClPrograms::set_arguments(Built& built, const Job& job) const {
   const OpenClLibrary& cl = OpenClLibrary::get();
   std::vector<std::uint64_t>& last = built.arguments;
@@ -237,7 +237,7 @@ OpenClPrograms::Built OpenClPrograms::build(const KernelSource& source) {
   return made;
 }
 
-/// Returns a program that is built: one that there is, or from the cache. Throws Error.
+/// Returns a built program: a loaded one, from the cache, or built now. Throws Error.
 cl_program OpenClPrograms::program_of(const KernelSource& source) {
   const std::string text = text_of(source);
   const std::string key = cache_key(fmt::format("{}\n{}\n{}", device_name_, kOptions, text));
@@ -267,7 +267,7 @@ OpenClProgram OpenClPrograms::compile(const KernelSource& source, const std::str
   return program;
 }
 
-/// Returns an empty program when the driver does not want the binary.
+/// Returns an empty program when the driver rejects the binary.
 OpenClProgram OpenClPrograms::load(const std::string& binary) const {
   const OpenClLibrary& cl = OpenClLibrary::get();
   const std::size_t bytes = binary.size();
@@ -344,8 +344,8 @@ void OpenClPrograms::check_kernel(const KernelSource& source, cl_kernel kernel) 
   }
 }
 
-/// Throws what a launch that the driver refused has to say. Not asked before: rusticl names the
-/// width of its vectors for every kernel, and runs larger groups.
+/// Throws the reason for a refused launch. Not checked before the launch: rusticl reports its
+/// vector width as the limit for every kernel, and runs larger groups.
 void OpenClPrograms::fail_launch(const KernelSource& source, cl_kernel kernel, cl_int code) const {
   const auto items = std::size_t{source.group[0]} * source.group[1] * source.group[2];
   const auto fit = kernel_fact<std::size_t>(kernel, device_, CL_KERNEL_WORK_GROUP_SIZE);

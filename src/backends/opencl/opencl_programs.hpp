@@ -15,23 +15,22 @@ namespace weir::rt {
 class OpenClDevice;
 
 /// Builds the sources of kernels for a device and enqueues their calls. Binaries are kept in the
-/// user's cache folder. One thread at a time: a kernel of OpenCL holds the arguments of its next
-/// call.
+/// user's cache folder. One thread at a time, because an OpenCL kernel object holds the arguments
+/// of its next call.
 ///
 /// Without shared virtual memory operands are buffers with offsets: the generated source takes a
 /// buffer and an offset for each pointer parameter and adds them first.
 class OpenClPrograms {
  public:
-  /// For queues of this context and device: `facts` are about it, or about what it is a part of.
-  /// `discrete_device` is null where operands are addresses, otherwise it knows the buffers that
-  /// they are in.
+  /// For queues of this context and device; `facts` describe the device or its parent device.
+  /// `discrete_device` is null where operands are addresses; otherwise it finds their buffers.
   OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device,
                  const OpenClDevice* discrete_device);
 
-  /// Enqueues a job that has a source; builds this when it is seen first, and again if there was no
-  /// memory. The command waits for `waits`; out_event, the caller's to release, is its own.
-  /// Operands are addresses of the host. After a failure nothing was enqueued, nor for a call of no
-  /// groups that waits for nothing: then there is no event.
+  /// Enqueues a job that has a source; builds the source on its first job, and again after a build
+  /// failed for lack of memory. The command waits for `waits`; out_event is its event, which the
+  /// caller releases. Operands are host addresses. After a failure, and for a call without groups
+  /// and without waits, nothing is enqueued and there is no event.
   Outcome enqueue(cl_command_queue queue, const Job& job, std::span<const cl_event> waits,
                   cl_event* out_event) noexcept;
 
@@ -60,13 +59,14 @@ class OpenClPrograms {
   T limit(cl_device_info what) const noexcept;
 
   const std::string device_name_;
-  /// A card may need to be told again of memory that is where other memory was.
+  /// Sets all arguments of the next call again: a device may need this when new memory has the
+  /// address of freed memory.
   const bool keeps_arguments_;
   const OpenClDevice* const discrete_device_;  ///< null: operands are addresses
   const cl_context context_;
   const cl_device_id device_;
   const Cache cache_;
-  std::map<std::string, OpenClProgram> programs_;  ///< by key of the text, which kernels share
+  std::map<std::string, OpenClProgram> programs_;  ///< by hash of the source, which kernels share
   std::map<const KernelSource*, Built> built_;
 };
 
