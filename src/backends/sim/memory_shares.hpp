@@ -6,13 +6,13 @@
 
 namespace weir::rt {
 
-/// Divides bandwidth by generalised processor sharing: at any time each kernel that still has bytes
-/// to move gets a part in proportion to its threads, whatever place it runs in. So the end of a
-/// kernel moves when another one starts or ends.
+/// Divides bandwidth by generalised processor sharing: at any time each kernel with bytes to move
+/// gets bandwidth in proportion to its threads, in all places. So the end of a kernel changes when
+/// another one starts or ends.
 ///
-/// Instead of what remains of each kernel it keeps the *service*, the bytes that a thread which was
-/// there all the time has moved. A kernel is done when the service has grown by its bytes / its
-/// threads, which no other kernel changes.
+/// Instead of the remaining bytes of each kernel it keeps the *service*: the bytes that one thread
+/// would have moved since the beginning. A kernel ends when the service has grown by its bytes /
+/// its threads, which no other kernel changes.
 ///
 /// Example, at 10 MB/ms: kernel A, one thread and 40 MB, starts at 0 ms and kernel B, three threads
 /// and 30 MB, at 2 ms. A moves 20 MB alone; then A gets 2.5 MB/ms and B 7.5, so that B ends at 6
@@ -22,14 +22,14 @@ namespace weir::rt {
 /// the new kernel is the last to end; all else takes O(1).
 class MemoryShares {
  public:
-  /// A kernel that moves bytes. Not destroyed while it does.
+  /// A kernel that moves bytes. Must not be destroyed while it does.
   class Kernel {
    public:
     Kernel() = default;
     Kernel(const Kernel&) = delete;
     Kernel& operator=(const Kernel&) = delete;
 
-    /// All bytes are moved.
+    /// Called when all bytes are moved.
     virtual void moved() noexcept = 0;
 
    protected:
@@ -46,7 +46,7 @@ class MemoryShares {
 
   bool empty() const noexcept { return first_ == nullptr; }
 
-  /// Lets time pass. Nothing ends by itself: see take_ended().
+  /// Advances time. It ends no kernel: see take_ended().
   void advance(double ns) noexcept {
     if (empty()) return;
     service_ += ns * service_per_ns();
@@ -71,8 +71,8 @@ class MemoryShares {
   /// Returns the time until the next end if nothing starts until then. Not when empty.
   double next_end_ns() const noexcept { return (first_->ends_at_ - service_) / service_per_ns(); }
 
-  /// Removes the next kernel that ends now, to the nanosecond; null: none does. Those that end at
-  /// the same time come in the order in which they started.
+  /// Removes the next kernel that ends now, to the nanosecond; null: none. Kernels that end at the
+  /// same time are returned in the order in which they started.
   Kernel* take_ended() noexcept {
     if (empty() || !(next_end_ns() < kSameTimeNs)) return nullptr;
     Kernel* const ended = first_;

@@ -46,8 +46,7 @@ SimModel read_model(const Settings& settings, const Machine& machine) {
   return model;
 }
 
-/// Takes from the cores of the card those that it keeps for itself, and checks what only virtual
-/// time can show.
+/// Subtracts the reserved cores of the card, and refuses settings that need virtual time.
 void apply_reserve(const Settings& settings, const DomainSpec& spec, SimModel& model) {
   const std::uint64_t reserved = settings.index("reserved");
   if (reserved >= model.cores) {

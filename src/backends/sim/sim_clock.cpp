@@ -45,7 +45,7 @@ SimClock::When SimClock::next_number(std::int64_t at_ns) noexcept {
   return {std::max(at_ns, now_ns()), scheduled_++};
 }
 
-/// Returns the timer that comes next and before the agenda, which is not set any more; null: none.
+/// Takes the next timer if it is before the agenda's next event, and unsets it; null: none.
 SimClock::Timer* SimClock::take_timer() noexcept {
   Timer* first = nullptr;
   for (Timer* const timer : timers_) {

@@ -38,7 +38,7 @@ class SimClock {
   /// An event whose time changes until it happens.
   class Timer {
    public:
-    /// Its time has come; it is not set any more. Called by drive() only.
+    /// Called by drive() only, at the timer's time; the timer is no longer set.
     virtual void expired() noexcept = 0;
 
    protected:
@@ -53,19 +53,19 @@ class SimClock {
   std::int64_t now_ns() const noexcept { return now_.load(std::memory_order_acquire); }
 
   void add(Actor& actor);
-  /// Returns when the actor does not act any more.
+  /// Removes an actor; returns when it no longer acts.
   void remove(Actor& actor) noexcept;
 
   void add(Timer& timer);
   /// Not while another thread drives.
   void remove(Timer& timer) noexcept;
-  /// Plans the timer's event at a time that is not in the past, instead of at the one that was set.
+  /// Schedules the timer's event at a time that is not in the past, in place of the former time.
   void set(Timer& timer, std::int64_t at_ns) noexcept;
 
-  /// Plans an event at a time that is not in the past. Throws std::bad_alloc.
+  /// Schedules an event at a time that is not in the past. Throws std::bad_alloc.
   void schedule(std::int64_t at_ns, std::function<void()> event);
 
-  /// Lets all actors act, then makes the next event happen. Returns false when there is none.
+  /// Calls all actors, then runs the next event. Returns false when there is none.
   bool drive() noexcept;
 
  private:

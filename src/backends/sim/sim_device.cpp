@@ -21,7 +21,7 @@ SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
   return job.target.device == self ? SimDirection::in : SimDirection::out;
 }
 
-/// What makes kernels slower, if the model has it.
+/// Describes the modelled costs of kernels.
 std::string describe_costs(const SimModel& model) {
   std::string text;
   const auto add = [&](double value, const char* before, const char* after) {
@@ -40,7 +40,7 @@ std::string describe_costs(const SimModel& model) {
   return text;
 }
 
-/// Cards that differ here take different times for the same kernels.
+/// Simulated cards that differ in this key take different times for the same kernels.
 std::string describe(const SimModel& model) {
   const bool modelled = model.core_flops_per_s > 0 && (model.virtual_time || model.skip_kernels);
   const std::string rate =
@@ -95,7 +95,7 @@ bool SimDevice::reaches(const Device* peer) const noexcept {
   return peer == nullptr || peer->info().backend == info_.backend;
 }
 
-/// Says how the faults of both ends let a copy start.
+/// Returns the outcome with which the faults of both ends let a copy start.
 Outcome SimDevice::start_copy(const CopyJob& job) noexcept {
   Outcome outcome = faults_ ? faults_->copy() : Outcome{};
   for (const Device* end : {job.source.device, job.target.device}) {
@@ -174,7 +174,8 @@ std::unique_ptr<PlaceDriver> SimDevice::open_sound_place(const PlaceRequest& req
   return std::make_unique<WorkerTeam>(std::move(options), feed);
 }
 
-/// In real time: takes as long as a kernel would on the card. Its speed is the worker's business.
+/// In real time: waits for the modelled time of a kernel, its memory traffic and its operations.
+/// The worker applies the speed of the core.
 Outcome SimDevice::pass_time(const Job& job, std::size_t cores) noexcept {
   const std::int64_t start = sys::now_ns();
   prctl(PR_SET_TIMERSLACK, 1);

@@ -45,7 +45,7 @@ class SimDevice final : public Device {
   const std::shared_ptr<SimClock> clock_;
   std::int64_t channel_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
   sys::Mutex mutex_;
-  const std::unique_ptr<SimFaults> faults_;        // null: nothing is to go wrong
+  const std::unique_ptr<SimFaults> faults_;        // null: no faults
   std::unique_ptr<SimLink> link_;                  // real time
   std::unique_ptr<VirtualMemory> virtual_memory_;  // null: no limit, or real time
   std::unique_ptr<TimedMemory> timed_memory_;      // null: no limit, or virtual time

@@ -8,7 +8,7 @@ namespace weir::rt {
 
 namespace {
 
-/// In place of the kernel of a call that is not to be made.
+/// Replaces the kernel of a call that must not run.
 weir_status refuse(const weir_call*) { return WEIR_STATUS_DEVICE_ERROR; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What goes wrong with a simulated card because its settings say so.
+// Fault injection for a simulated card, by its settings.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace weir::rt {
 /// Counts the operations of a simulated device as they start, and fails those that the plan names.
 /// Any thread.
 ///
-/// A card that is lost stays so: what is under way fails, and so does everything later.
+/// A lost card stays lost: operations in flight fail, and so do all later ones.
 class SimFaults {
  public:
   SimFaults(const std::string& card, const SimFaultPlan& plan);
 
-  /// An allocation starts. Throws Error when it is to fail.
+  /// Counts an allocation. Throws Error when it must fail.
   void allocate();
-  /// A transfer starts. Anything but OK: it is to fail.
+  /// Counts a transfer. Returns its failure, or OK.
   Outcome copy() noexcept;
-  /// A kernel starts. Likewise.
+  /// Counts a kernel. Returns its failure, or OK.
   Outcome call() noexcept;
-  /// How something that started well ends.
+  /// The outcome of an operation that started without a fault.
   Outcome end() const noexcept;
-  /// How a kernel ends that was not to start.
+  /// The outcome of a kernel that must not start.
   Outcome refusal() const noexcept;
 
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
@@ -41,7 +41,7 @@ class SimFaults {
   sys::Atomic<bool> lost_{false};
 };
 
-/// A feed whose kernels fail as the faults say.
+/// A feed that fails kernels by the fault plan.
 class SimFaultyFeed final : public PlaceFeed {
  public:
   SimFaultyFeed(PlaceFeed& feed, SimFaults& faults) noexcept : feed_(feed), faults_(faults) {}

@@ -71,8 +71,8 @@ void SimLink::serve(Channel& channel) noexcept {
   }
 }
 
-/// A transfer occupies the link from when it was submitted or the one before it ended, whichever is
-/// later: that this thread wakes up late does not delay the link.
+/// A transfer occupies the link from its submission or the end of the transfer before, whichever is
+/// later, so a late wake-up of this thread does not delay the link.
 void SimLink::transfer(Channel& channel, const Request& request) noexcept {
   const CopyJob& job = request.job;
   const std::int64_t started = std::max(channel.free_at_ns, request.submitted_ns);

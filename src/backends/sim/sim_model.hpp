@@ -1,4 +1,4 @@
-// What a simulated card is like.
+// The model of a simulated card.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace weir::rt {
 
-/// Numbers of the operations that fail, each from 1; 0: none does.
+/// Numbers of the operations that fail, counted from 1; 0: none.
 struct SimFaultPlan {
   std::uint64_t lost_at = 0;  ///< among allocations, transfers and kernels together
   std::uint64_t fail_allocation = 0;
@@ -21,12 +21,12 @@ struct SimFaultPlan {
 };
 
 struct SimModel {
-  unsigned cores = 1;    ///< without those that the card keeps for itself
+  unsigned cores = 1;    ///< without the reserved cores of the card
   unsigned threads = 1;  ///< hardware threads of a core: what places are made of
   double link_bytes_per_s = 6e9;
   std::int64_t link_latency_ns = 10'000;
   bool full_duplex = true;
-  double speed = 1;             ///< of a core, against one of the host's
+  double speed = 1;             ///< of a core, relative to a host core
   std::int64_t slow_at_ns = 0;  ///< virtual time: from then on everything takes `slow_by` times
   double slow_by = 1;
   std::uint64_t memory_bytes = 0;
@@ -37,14 +37,13 @@ struct SimModel {
   std::int64_t fork_ns = 0;       ///< likewise, for each thread of a parallel one
   double contention = 1;          ///< likewise: slowdown of places that share a core
   bool resolves_dependences = false;  ///< the card's queue resolves dependences
-  bool skip_kernels = false;          ///< only let the modelled time pass; in real time nor copy
+  bool skip_kernels = false;          ///< only model time, and in real time do not copy
   SimFaultPlan faults;
 
   /// Returns the hardware threads of all cores.
   unsigned all_threads() const noexcept { return cores * threads; }
 
-  /// How long something takes that starts at `now_ns` and would take `ns`, at least 0, at the usual
-  /// speed.
+  /// The duration of an operation that starts at `now_ns` and takes `ns` >= 0 at normal speed.
   std::int64_t slowed_ns(std::int64_t now_ns, std::int64_t ns) const noexcept {
     constexpr double kLongestNs = 1e17;
     const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - now_ns, 0, ns);
@@ -52,7 +51,7 @@ struct SimModel {
     return before + static_cast<std::int64_t>(std::min(slow, kLongestNs));
   }
 
-  /// The inverse: the duration at normal speed of what happens between two times.
+  /// The inverse: the duration at normal speed of an operation between two times.
   double usual_ns(std::int64_t from_ns, std::int64_t to_ns) const noexcept {
     const std::int64_t all = to_ns - from_ns;
     const std::int64_t before = std::clamp<std::int64_t>(slow_at_ns - from_ns, 0, all);

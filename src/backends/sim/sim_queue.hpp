@@ -1,4 +1,4 @@
-// The queue of a simulated card that orders jobs by itself.
+// The queue of a simulated card with device ordering.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace weir::rt {
 
-/// In real time its own thread calls the feed, in virtual time the thread that drives the clock
-/// does.
+/// In real time its own thread calls the feed; in virtual time the thread that drives the clock
+/// calls it.
 class SimQueue final : public JobQueue, private SimClock::Actor {
  public:
   /// `clock` is that of virtual time, null in real time.
@@ -22,9 +22,9 @@ class SimQueue final : public JobQueue, private SimClock::Actor {
            std::shared_ptr<SimClock> clock);
   ~SimQueue();
 
-  /// Begins with the cores that run the calls. Throws Error.
+  /// Starts with the cores that run the calls. Throws Error.
   void start(PlaceDriver& cores);
-  /// The feed has something.
+  /// Notifies the queue that the feed has jobs.
   void wake() noexcept { parking_.unpark_one(); }
 
  private:
@@ -47,7 +47,7 @@ struct SimQueuedPlace final : PlaceDriver {
   SimQueuedPlace(const std::string& name, PlaceFeed& feed, Device& device,
                  std::shared_ptr<SimClock> clock)
       : queue(name, feed, device, std::move(clock)) {}
-  ~SimQueuedPlace() override { queue.wait_for_callers(); }  // before the cores go
+  ~SimQueuedPlace() override { queue.wait_for_callers(); }  // before the cores are destroyed
   void wake() noexcept override { queue.wake(); }
 
   SimQueue queue;

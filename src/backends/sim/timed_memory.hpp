@@ -17,7 +17,7 @@ class TimedMemory {
  public:
   explicit TimedMemory(double bytes_per_s) : shares_(bytes_per_s) {}
 
-  /// Returns when the bytes, above 0, would have been moved by a kernel of so many threads.
+  /// Moves `bytes` > 0 of a kernel with a number of threads; returns at the modelled time.
   void move(double bytes, double threads) {
     sys::Lock lock(mutex_);
     const auto self = waiting_.emplace(waiting_.end());
@@ -54,7 +54,7 @@ class TimedMemory {
     shares_.advance(left);
   }
 
-  sys::Mutex mutex_;  // of all that follows
+  sys::Mutex mutex_;  // guards all members below
   sys::Condition changed_;
   MemoryShares shares_ WEIR_GUARDED_BY(mutex_);
   std::list<Waiting> waiting_ WEIR_GUARDED_BY(mutex_);

@@ -22,7 +22,7 @@ class VirtualMemory final : private SimClock::Timer {
   }
   ~VirtualMemory() { clock_->remove(*this); }
 
-  /// Begins to move the bytes of a kernel, which is told their end.
+  /// Starts to move the bytes of a kernel, and notifies it when they are moved.
   void move(MemoryShares::Kernel& kernel, double bytes, double threads) noexcept {
     advance();
     shares_.add(kernel, bytes, threads);
@@ -54,7 +54,7 @@ class VirtualMemory final : private SimClock::Timer {
   const SimModel model_;
   MemoryShares shares_;
   const std::shared_ptr<SimClock> clock_;
-  std::int64_t seen_ns_ = 0;  ///< the time that shares_ knows
+  std::int64_t seen_ns_ = 0;  ///< the time up to which shares_ has advanced
 };
 
 }  // namespace weir::rt

@@ -10,15 +10,15 @@ namespace weir::rt {
 
 namespace {
 
-constexpr double kLongestSeconds = 1e8;  ///< of a kernel that is alone
+constexpr double kLongestSeconds = 1e8;  ///< of a kernel without contention
 
-/// Also of what is not a number.
+/// Also for NaN.
 std::int64_t bounded_ns(double seconds) noexcept {
   if (!(seconds < kLongestSeconds)) seconds = kLongestSeconds;
   return std::llround(std::max(seconds, 0.0) * 1e9);
 }
 
-/// Whether some of the cores are not the place's alone.
+/// Whether the place shares some of its cores.
 bool shares_core(const SimModel& model, std::span<const unsigned> threads) {
   std::vector<unsigned> count(model.cores, 0);
   for (const unsigned thread : threads) ++count[thread / model.threads];
@@ -94,7 +94,7 @@ void VirtualPlace::plan_step(Core& core, std::int64_t ns) noexcept {
   }
 }
 
-/// A kernel that is launched computes and moves its bytes at the same time; then it ends.
+/// A launched kernel computes and moves its bytes at the same time; then it ends.
 void VirtualPlace::step(Core& core) noexcept {
   if (--core.pending > 0) return;
   if (core.work.bytes <= 0) {
@@ -114,7 +114,7 @@ void VirtualPlace::end(Core& core) noexcept {
   feed_.finish(core.worker, core.job, std::move(core.outcome));
 }
 
-/// A cost function that throws fails the action, whose outcome this then is.
+/// A cost function that throws fails the action with the returned outcome.
 VirtualPlace::Work VirtualPlace::work_of(const Job& job, std::int64_t measured,
                                          Outcome& outcome) const noexcept {
   try {

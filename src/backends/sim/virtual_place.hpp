@@ -19,8 +19,9 @@ namespace weir::rt {
 /// starts meanwhile.
 class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
  public:
-  /// `cores` are hardware threads of the card. A place that has some of a core but not all shares
-  /// it with others. `memory` is the card's and outlives the place, null: it has no limit.
+  /// `cores` are hardware threads of the card. A place with some but not all threads of a core
+  /// shares it with other places. `memory` is that of the card and outlives the place; null:
+  /// unlimited bandwidth.
   VirtualPlace(const SimModel& model, std::span<const unsigned> cores,
                std::shared_ptr<SimClock> clock, VirtualMemory* memory, PlaceFeed& feed);
   ~VirtualPlace() override;
@@ -28,11 +29,11 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
   void wake() noexcept override {}
 
  private:
-  /// What a kernel takes.
+  /// The modelled cost of a kernel.
   struct Work {
     std::int64_t launch_ns = 0;   ///< before it computes
     std::int64_t compute_ns = 0;  ///< where memory does not limit it
-    double bytes = 0;             ///< to be moved meanwhile; 0: memory does not matter
+    double bytes = 0;             ///< moved meanwhile; 0: not limited by memory
   };
 
   struct Core final : MemoryShares::Kernel {
@@ -43,7 +44,7 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
     Worker worker;
     Job job;
     bool busy = false;
-    Work work;  ///< of the job, and how its call went
+    Work work;  ///< of the job, and the outcome of its call
     Outcome outcome;
     unsigned pending = 0;  ///< events that must happen before the next step
   };
