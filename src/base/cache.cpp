@@ -24,7 +24,7 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t seed) noexcept {
   return hash;
 }
 
-/// What is before the content in a file.
+/// The header before the content in a file.
 struct Header {
   std::array<char, 8> magic;
   std::uint64_t bytes, hash;
@@ -85,7 +85,7 @@ void Cache::write(std::string_view key, std::string_view content) const noexcept
     file.write(&header, sizeof header);
     file.write(content.data(), content.size());
     file.commit();
-  } catch (...) {  // then the work is done again
+  } catch (...) {  // the caller repeats the work later
   }
 }
 

@@ -16,13 +16,13 @@ namespace weir::rt::config {
 
 namespace {
 
-/// What stands between the commas of a variable.
+/// The items of a comma-separated variable.
 std::vector<std::string_view> words_of(const char* variable) {
   const char* const value = sys::environment(variable);
   return value != nullptr && *value != '\0' ? split(value, ',') : std::vector<std::string_view>();
 }
 
-/// What a variable says, "": nothing.
+/// The value of a variable, "" if it is not set.
 std::string_view text_of(const char* variable) {
   const char* const value = sys::environment(variable);
   return value != nullptr ? value : "";

@@ -18,30 +18,29 @@ const std::vector<Variable>& variables();
 /// WEIR_* variables of the environment that weir does not know, each with the nearest known name.
 std::vector<std::string> unknown_variables();
 
-/// Throws Error{invalid_argument} for a variable whose value nobody could use.
+/// Throws Error{invalid_argument} for a variable with an invalid value.
 void check_values();
 
 /// Whether every exchange of halos is checked (WEIR_CHECK has halo).
 bool checks_halos();
 
-/// Whether what this rank sends carries checksums (WEIR_CHECK has frames).
+/// Whether frames of this rank carry checksums (WEIR_CHECK has frames).
 bool checks_frames();
 
 /// The file of the CUDA driver's library (WEIR_CUDA_DRIVER). Borrowed from the environment.
 const char* cuda_driver();
 
-/// Whether the ranks of a machine divide its cores where nothing has bound them (WEIR_RANK_CORES).
+/// Whether the ranks of a machine divide its cores unless they are bound already (WEIR_RANK_CORES).
 bool divides_cores();
 
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
 
-/// How many actions of a stream, and tasks of a queue, may be in flight unless the program says
-/// (WEIR_MAX_IN_FLIGHT).
+/// Default number of actions of a stream, and tasks of a queue, in flight (WEIR_MAX_IN_FLIGHT).
 std::size_t max_in_flight();
 
-/// How long nothing may end before the watchdog says so, in nanoseconds (WEIR_WATCHDOG_S); 0: there
-/// is none.
+/// Time without a completion after which the watchdog reports, in nanoseconds (WEIR_WATCHDOG_S); 0:
+/// no watchdog.
 std::int64_t watchdog_ns();
 
 /// Whether portable kernels run the items of a phase backwards on the host

@@ -19,7 +19,7 @@ std::string first_line_of(const std::string& path) {
   return line;
 }
 
-/// Takes a limit, 0 or less for none, if it is the least.
+/// Lowers `least` to `value`, if that is less; 0 is no limit in both.
 template <class T>
 void limit(T& least, T value) {
   if (value > 0 && (least == 0 || value < least)) least = value;
@@ -30,8 +30,7 @@ void limit_cores(GroupLimits& limits, std::string_view quota, std::string_view p
   if (granted && of && *granted > 0 && *of > 0) limit(limits.cores, *granted / *of);
 }
 
-/// Reads what a folder of a group has: files of a version, or of a controller, that is not there
-/// are empty.
+/// Reads the limits in the folder of a group; missing files are treated as empty.
 void read_folder(GroupLimits& limits, const std::string& folder) {
   const std::string unified = first_line_of(folder + "/cpu.max");
   if (const auto parts = split(unified, ' '); parts.size() == 2) {
@@ -44,7 +43,7 @@ void read_folder(GroupLimits& limits, const std::string& folder) {
   }
 }
 
-/// Reads a group and those it is in. One that begins outside of what is mounted has the root only.
+/// Reads a group and its ancestors; for a group outside of the mounted hierarchy only the root.
 void read_groups(GroupLimits& limits, const std::string& root, std::string_view group) {
   const bool outside = !group.starts_with('/') || group.find("/..") != std::string_view::npos;
   std::string path(outside ? "" : group);

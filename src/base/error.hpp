@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-/// Thrown at the first place that knows; translated to a status by the C guard and nowhere else.
+/// Thrown where the failure is detected; only the C guard translates it to a status.
 class Error final : public std::exception {
  public:
   Error(weir_status status, std::string message) : status_(status), message_(std::move(message)) {}
@@ -36,7 +36,7 @@ template <class... Args>
   throw Error(WEIR_STATUS_INVALID_ARGUMENT, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// How something ended on a thread that must not throw. An OK outcome holds no memory.
+/// The result of work on a thread that must not throw. An OK outcome allocates no memory.
 struct Outcome {
   weir_status status = WEIR_STATUS_OK;
   std::string message;
@@ -44,11 +44,11 @@ struct Outcome {
   bool ok() const noexcept { return status == WEIR_STATUS_OK; }
 };
 
-/// Makes an outcome with a message, or with a shorter one when there is no memory for it.
+/// Creates an outcome with a message, or with a shorter one when there is no memory for it.
 Outcome failed_outcome(weir_status status, const char* message) noexcept;
 
-/// Turns the exception being handled into an outcome. Call it inside a catch block only. "out of
-/// memory", which a std::string holds without any, when there is none for the message.
+/// Turns the exception being handled into an outcome. Call it inside a catch block only. Without
+/// memory for the message it is "out of memory", which a std::string holds without allocation.
 Outcome current_exception_outcome(weir_status status_of_foreign) noexcept;
 
 /// Returns the lower-case name of a status.

@@ -1,5 +1,5 @@
-// What public handles point to: objects whose memory outlives them, so that a stale handle is
-// recognised instead of followed.
+// The objects behind public handles: their memory outlives them, so that a stale handle is detected
+// instead of used.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace weir::rt {
 
-/// Memory for handles of one type: dead blocks rest for a while, keeping an epitaph, before they
-/// are used again. Never returned to the system.
+/// Allocates memory for handles of one type: the last kResting freed blocks keep the name of their
+/// object before they are reused. Never returned to the system.
 class HandleHeap {
  public:
   explicit HandleHeap(std::size_t bytes) noexcept : bytes_(bytes) {}
@@ -31,15 +31,15 @@ class HandleHeap {
 
   const std::size_t bytes_;
   sys::Mutex mutex_;
-  /// Resting blocks are linked behind their object.
+  /// Freed blocks are linked by a pointer behind their object.
   void* oldest_ WEIR_GUARDED_BY(mutex_) = nullptr;
   void* newest_ WEIR_GUARDED_BY(mutex_) = nullptr;
   std::size_t resting_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 /// Base of every public handle type T, which defines `static constexpr const char* kNoun`, and
-/// maybe kEnd: what has happened to a dead one, in place of "has been destroyed". Objects are made
-/// with new and ended with bury().
+/// maybe kEnd: the message for a destroyed object, in place of "has been destroyed". Objects are
+/// created with new and destroyed with bury().
 template <class T>
 class Handle {
  public:
@@ -50,14 +50,14 @@ class Handle {
   static void* operator new(std::size_t) { return heap().allocate(); }
   static void operator delete(void* block) noexcept { heap().release(block); }
 
-  /// Destroys an object, leaving its name for whoever uses the handle again.
+  /// Destroys an object and keeps its name, for the message of a call with the stale handle.
   static void bury(T* object) noexcept {
     Handle* const handle = object;
     auto* const grave = reinterpret_cast<std::byte*>(&handle->mark_);
     char epitaph[kEpitaph] = {};
     std::string_view(object->name()).copy(epitaph, kEpitaph - 1);
     object->~T();
-    // Raw memory now: plain writes that no optimiser takes for those of a dead object.
+    // Raw memory now: plain writes, which the optimiser cannot remove as dead stores to an object.
     std::memcpy(grave, &kDead, sizeof kDead);
     std::memcpy(grave + sizeof kDead, epitaph, kEpitaph);
     heap().release(object);
@@ -77,8 +77,8 @@ class Handle {
   static const T& check(const T* handle) { return check(const_cast<T*>(handle)); }
 
  protected:
-  /// Virtual for its place: such a base stands first in all types, so that the mark, which says the
-  /// type, is where it is looked for in handles of other types, too.
+  /// Virtual for the layout: a polymorphic base is first in all types, so the mark, which
+  /// identifies the type, is at the same offset in handles of all types.
   virtual ~Handle() = default;
 
  private:

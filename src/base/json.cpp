@@ -58,7 +58,7 @@ JsonWriter& JsonWriter::literal(std::string_view text) {
   return *this;
 }
 
-/// Goes to where the next value stands.
+/// Moves to the position of the next value.
 void JsonWriter::separate() {
   if (std::exchange(has_key_, false) || depth_ == 0) return;
   if (!std::exchange(first_, false)) text_ += ',';

@@ -7,11 +7,11 @@
 
 namespace weir::rt {
 
-/// Returns what stands between the quotes of a JSON string; bytes that are not UTF-8 are replaced.
+/// Returns the text between the quotes of a JSON string; bytes that are not UTF-8 are replaced.
 std::string json_escaped(std::string_view text);
 
 /// Builds a JSON text, indented by two spaces. Values follow each other, in an object each after
-/// its key; what is begun must be ended.
+/// its key; every begin needs an end.
 class JsonWriter {
  public:
   JsonWriter& begin_object() { return begin('{'); }
@@ -45,7 +45,7 @@ class JsonWriter {
 
   std::string text_;
   std::size_t depth_ = 0;
-  bool first_ = true;  ///< nothing stands in the innermost bracket yet
+  bool first_ = true;  ///< the innermost bracket is empty
   bool has_key_ = false;
 };
 

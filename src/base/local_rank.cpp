@@ -14,7 +14,7 @@ namespace weir::rt {
 
 namespace {
 
-/// Of weir, Open MPI, and MPICH with what descends from it.
+/// Variables of weir, Open MPI, MPICH and its derivatives.
 constexpr struct {
   const char *rank, *ranks;
 } kVariables[] = {{"WEIR_RANK", "WEIR_RANKS"},

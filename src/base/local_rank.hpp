@@ -1,4 +1,4 @@
-// Which of the processes that were started together this is, on one machine and on all.
+// The number of this process among those started together, on one machine and on all.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ struct LocalRank {
   bool started_by_weir = false;     ///< all of them may use the same cores
 };
 
-/// What the environment says that weir run --ranks, mpirun or srun has set; {0, 1} without any.
+/// Reads the variables that weir run --ranks, mpirun or srun has set; {0, 1} without any.
 LocalRank local_rank() noexcept;
 
-/// Returns "rank 1: " to begin a message of this process with, as the environment says, "" when it
-/// was started alone.
+/// Returns a prefix for messages of this process, "rank 1: ", from the environment; "" when it was
+/// started alone.
 std::string rank_prefix();
 
 }  // namespace weir::rt

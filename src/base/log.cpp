@@ -52,7 +52,7 @@ void write(Level level, const std::string& line) noexcept {
   try {
     target->log(to_spdlog(level), one_line(line));
   } catch (...) {
-    // Without memory there is no line.
+    // Without memory the line is lost.
   }
 }
 

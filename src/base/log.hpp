@@ -1,4 +1,4 @@
-// Messages for people, on stderr: warnings and errors, or what WEIR_LOG asks for.
+// Messages on stderr: warnings and errors, or the level of WEIR_LOG.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace weir::rt::log {
 
-/// What each level is for: error = work is lost, warning = it goes on differently than asked,
-/// info = once in a run, debug = once in an object's life. Nothing is logged per action.
+/// Levels: error = work is lost, warning = weir deviates from a request, info = once in a run,
+/// debug = once in an object's life. Nothing is logged per action.
 enum class Level { debug, info, warning, error };
 
 bool enabled(Level level) noexcept;

@@ -1,4 +1,4 @@
-// Where threads sleep until there is something to do.
+// An event count on which idle threads park.
 #pragma once
 
 #include <atomic>
@@ -8,16 +8,16 @@
 
 namespace weir::rt {
 
-/// Lets threads sleep without losing a wake-up and lets wakers pay nothing while nobody sleeps.
+/// Parks threads without lost wake-ups; waking costs one load while no thread sleeps.
 ///
-/// A sleeper calls prepare(), then looks for work once more, then either cancel() or park(). A
-/// waker first makes the work visible (sequentially consistent), then calls unpark_one().
+/// A sleeper calls prepare(), then checks for work once more, then calls either cancel() or park().
+/// A waker first makes the work visible (sequentially consistent), then calls unpark_one().
 class Parking {
  public:
   void prepare() noexcept { sleepers_.fetch_add(1, std::memory_order_seq_cst); }
 
   void cancel() noexcept {
-    // A waker may have taken this sleeper already: then its token must be used up.
+    // A waker may have taken this sleeper already: then consume its token.
     if (!take_sleeper()) use_token();
   }
 

@@ -1,4 +1,4 @@
-// Writing past the cache: lines of memory are not read before they are written.
+// Non-temporal stores: they bypass the cache, so lines are not read before they are written.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@
 
 namespace weir::rt {
 
-/// Bytes beyond which memory that is written once is not in a cache when it is read again.
+/// Size in bytes from which memory that is written once is no longer in a cache when it is read.
 inline constexpr std::size_t kCacheBytes = std::size_t{24} << 20;
 
-/// Copies bytes, whole lines of the target past the cache. Then end_past_cache().
+/// Copies bytes, with non-temporal stores for whole lines of the target. Call end_past_cache()
+/// afterwards.
 void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
 
-/// Copies a line of 64 bytes, on 64, past the cache. Then end_past_cache().
+/// Copies an aligned line of 64 bytes with non-temporal stores. Call end_past_cache() afterwards.
 inline void copy_line_past_cache(std::byte* to, const std::byte* from) noexcept {
 #if defined(__x86_64__)
   for (std::size_t at = 0; at < 64; at += sizeof(__m128i)) {
@@ -28,7 +29,7 @@ inline void copy_line_past_cache(std::byte* to, const std::byte* from) noexcept 
 #endif
 }
 
-/// Orders what has been written past the cache before what this thread writes next.
+/// Orders earlier non-temporal stores before later stores of this thread.
 void end_past_cache() noexcept;
 
 }  // namespace weir::rt

@@ -1,7 +1,7 @@
-// Plain data that threads hand to each other.
+// Data that is not atomic and that threads pass to each other.
 //
-// tests/relacy puts a header of this name in front of it, which finds races on the data and makes
-// rings and chunks so small that every way round them is tried.
+// tests/relacy replaces this header by one of the same name that finds races on the data and makes
+// rings and chunks so small that all interleavings are explored.
 #pragma once
 
 namespace weir::rt::sys {
@@ -10,7 +10,7 @@ namespace weir::rt::sys {
 template <class T>
 using Plain = T;
 
-/// A size or a number of tries: the first; `tiny` where all interleavings are searched.
+/// A size or a number of tries: returns the first; `tiny` where all interleavings are explored.
 template <class T>
 constexpr T scaled(T size, [[maybe_unused]] T tiny) noexcept {
   return size;

@@ -15,8 +15,8 @@ struct Comb {
   std::uint32_t count;
 };
 
-/// Calls visit(start of item) for the items of comb that may share a byte with [begin, end), as few
-/// as decide: stops when visit returns true, and returns whether it did.
+/// Calls visit(start of item) for the fewest items of comb that decide whether one shares a byte
+/// with [begin, end). Stops when visit returns true, and returns whether it did.
 template <class Visit>
 bool any_item(const Comb& comb, std::uint64_t begin, std::uint64_t end, Visit&& visit) {
   if (end <= comb.start) return false;

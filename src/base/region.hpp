@@ -1,4 +1,4 @@
-// Validated regions, and exactly when two of them share a byte.
+// Validated regions, and an exact overlap test.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@ struct Region {
   bool operator==(const Region&) const noexcept = default;
 };
 
-/// What make_region() does, for all regions.
+/// The general case of make_region().
 Region check_region(const weir_region& region, std::uint64_t bytes, const char* buffer);
 
-/// Checks a public region against a buffer of `bytes` bytes. Strides that do not matter become 0.
-/// Throws Error naming `buffer` and the limit that is broken.
+/// Checks a public region against a buffer of `bytes` bytes. Unused strides become 0. Throws Error
+/// naming `buffer` and the limit that is broken.
 inline Region make_region(const weir_region& region, std::uint64_t bytes, const char* buffer) {
   const auto& [row, rows, planes] = region.extent;
   if (rows <= 1 && planes <= 1 && row > 0 && region.offset <= bytes && row <= bytes - region.offset)

@@ -1,4 +1,4 @@
-// Where one thread sleeps until others have delivered enough.
+// A counter on which one thread sleeps until other threads have delivered enough.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,11 @@
 
 namespace weir::rt {
 
-/// Counts deliveries; the top bit says that somebody sleeps on it.
+/// Counts deliveries; the top bit is set while a thread sleeps on the counter.
 class Signal {
  public:
-  /// The last thing that a thread which delivers does to the signal, but to wake its sleeper.
+  /// Counts a delivery. Afterwards the delivering thread accesses the signal only to wake its
+  /// sleeper.
   void deliver() noexcept {
     if (word_.fetch_add(1, std::memory_order_acq_rel) & kSleeper) sys::wake_all(word_);
   }

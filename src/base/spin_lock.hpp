@@ -8,7 +8,7 @@
 
 namespace weir::rt {
 
-/// Spins briefly, then yields: the owner may have been descheduled. Never waited for across a
+/// Spins briefly, then yields, because the owner may have been descheduled. Never held across a
 /// callback.
 class WEIR_CAPABILITY("spin lock") SpinLock {
  public:

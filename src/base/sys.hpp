@@ -1,4 +1,5 @@
-// The seam to the operating system: files, memory, the environment; threads.hpp has the rest of it.
+// The interface to the operating system: files, memory, the environment. threads.hpp has threads
+// and the clock.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,10 @@
 
 namespace weir::rt::sys {
 
-/// Writes a whole file, which gets its name when it is complete: until then it has none, so that
-/// not even a killed process leaves a part behind, or on file systems that cannot do this a
-/// temporary one beside it. A link under that name is replaced, not followed. Pipes and devices are
-/// written to as they are. Throws Error naming path and reason.
+/// Writes a file atomically: it gets its name when it is complete. Until then it has no name, so
+/// that not even a killed process leaves a partial file; on file systems without this feature it
+/// has a temporary name. A link under the final name is replaced, not followed. Pipes and devices
+/// are written directly. Throws Error naming path and reason.
 class FileWriter {
  public:
   explicit FileWriter(const std::string& path);
@@ -23,7 +24,7 @@ class FileWriter {
 
   void write(const void* data, std::size_t bytes);
   void write(const std::string& text) { write(text.data(), text.size()); }
-  /// Makes the file appear under its name. Without it nothing is left behind.
+  /// Gives the file its name. Without commit() the destructor removes the file.
   void commit();
 
  private:
@@ -44,14 +45,14 @@ class FileWriter {
 /// Returns the size of the machine's memory.
 std::uint64_t memory_bytes() noexcept;
 
-/// Asks for pages of [address, address + bytes), which begin at a page and have not been touched,
-/// from NUMA nodes by operating system number: from nowhere else, or if not `only` from others when
-/// these have none left. Returns false, with errno, when the system refuses.
+/// Binds [address, address + bytes), which begins at a page and has not been accessed, to NUMA
+/// nodes (operating system numbers): strictly with `only`, otherwise with a fallback to other nodes
+/// when these are full. Returns false, with errno, when the system refuses.
 bool bind_memory(void* address, std::size_t bytes, const std::vector<unsigned>& nodes,
                  bool only) noexcept;
 
-/// Returns the value of an environment variable, or nullptr; always that in a program that has more
-/// rights than its user (setuid and the like).
+/// Returns the value of an environment variable, or nullptr; always nullptr in a program with more
+/// rights than its user (such as setuid).
 const char* environment(const char* name) noexcept;
 
 }  // namespace weir::rt::sys

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 20;
 
-/// Returns a name for a temporary file beside another, one that nobody guesses.
+/// Returns an unpredictable name for a temporary file beside another.
 std::string beside(const std::string& path) {
   constexpr std::string_view kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -39,7 +39,7 @@ std::string beside(const std::string& path) {
 }  // namespace
 
 FileWriter::FileWriter(const std::string& path) : path_(path) {
-  pending_.reserve(kFlushBytes);  // first: nothing may throw once there is a file
+  pending_.reserve(kFlushBytes);  // first: nothing may throw after a file exists
   open_special();
   if (descriptor_ < 0) open_unnamed();
   if (descriptor_ < 0) open_named();
@@ -51,7 +51,7 @@ void FileWriter::open_special() {
   descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor_ < 0) give_up("open");
   if (fstat(descriptor_, &status) == 0 && !S_ISREG(status.st_mode)) return;
-  close(std::exchange(descriptor_, -1));  // somebody has put a file there
+  close(std::exchange(descriptor_, -1));  // a file has been created there meanwhile
 }
 
 void FileWriter::open_unnamed() {
@@ -72,7 +72,7 @@ void FileWriter::open_named() {
   temporary_ = std::move(name);
 }
 
-/// Gives a file without a name a temporary one: link() replaces nothing, rename() does.
+/// Gives an unnamed file a temporary name, because link() cannot replace a file and rename() can.
 void FileWriter::name_it() {
   const std::string open_file = "/proc/self/fd/" + std::to_string(descriptor_);
   std::string name;
@@ -129,7 +129,7 @@ std::uint64_t memory_bytes() noexcept {
 bool bind_memory(void* address, std::size_t bytes, const std::vector<unsigned>& nodes,
                  bool only) noexcept {
   constexpr unsigned kWordBits = 8 * sizeof(unsigned long);
-  constexpr unsigned kMostNodes = 1024;  // that Linux can be built for
+  constexpr unsigned kMostNodes = 1024;  // maximum of Linux
   unsigned long mask[kMostNodes / kWordBits] = {};
   for (const unsigned node : nodes) {
     if (node < kMostNodes) mask[node / kWordBits] |= 1UL << (node % kWordBits);

@@ -1,4 +1,4 @@
-// Reading what people write: sizes, numbers, names with typing errors.
+// Parses text that users write: sizes, numbers, names with typing errors.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace weir::rt {
 /// Splits at a separator; an empty text gives no parts.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// Reads a whole text as a number; nullopt when anything else is in it or it does not fit.
+/// Parses a whole text as a number; nullopt when it is not a number or does not fit.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 std::optional<double> parse_real(std::string_view text);
 
 /// Reads a size in bytes with an optional unit: "4096", "64MiB", "1.5GiB", "2GB", "1k".
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-/// Writes a size the way people read it: "1.5 GiB".
+/// Formats a size: "1.5 GiB".
 std::string format_size(std::uint64_t bytes);
 
-/// Returns a text as one line that does nothing to a terminal: a blank for each control character.
+/// Returns a text as one line that is safe for a terminal: a blank for each control character.
 std::string one_line(std::string text);
 /// The same in place.
 void make_one_line(std::span<char> text) noexcept;

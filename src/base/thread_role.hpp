@@ -1,19 +1,19 @@
-// Which thread this is, and which must not wait for weir's own work.
+// The identity of a thread, and whether it must not wait for weir's own work.
 #pragma once
 
 #include <memory>
 
 namespace weir::rt {
 
-/// Differs from that of every other thread that lives.
+/// An id that differs from that of every other live thread.
 const void* this_thread() noexcept;
 
-/// Returns what expires when the calling thread ends, the same for each call of a thread. Throws
-/// std::bad_alloc.
+/// Returns a pointer that expires when the calling thread ends, the same for each call of a thread.
+/// Throws std::bad_alloc.
 std::weak_ptr<const void> thread_lifetime();
 
-/// While one exists, the calling thread runs a kernel or a callback: waiting for an event there
-/// could wait for itself. Nests.
+/// Marks the calling thread as running a kernel or a callback while it exists: waiting for an event
+/// there could deadlock. Nests.
 class NoWaitScope {
  public:
   NoWaitScope() noexcept { ++depth(); }

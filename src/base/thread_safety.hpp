@@ -25,7 +25,7 @@
 #define WEIR_RELEASE(...) WEIR_THREAD_SAFETY(release_capability(__VA_ARGS__))
 /// The function returns a reference to this mutex.
 #define WEIR_RETURNS_MUTEX(mutex) WEIR_THREAD_SAFETY(lock_returned(mutex))
-/// For what the analysis cannot follow; a comment beside it says why the access is safe.
+/// For accesses that the analysis cannot follow; a comment beside it says why the access is safe.
 #define WEIR_NOT_ANALYSED WEIR_THREAD_SAFETY(no_thread_safety_analysis)
 
 namespace weir::rt::sys {

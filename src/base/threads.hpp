@@ -1,7 +1,7 @@
-// The seam to threads: atomics, waits, locks, the clock.
+// The interface to threads: atomics, waits, locks, the clock.
 //
-// Everything whose outcome depends on timing goes through here. Test builds put another header of
-// this name in front of it: tests/scheduled runs all threads by a seeded scheduler in virtual time,
+// All code whose outcome depends on timing uses this interface. Test builds replace this header by
+// one of the same name: tests/scheduled runs all threads on a seeded scheduler in virtual time,
 // tests/relacy explores what the memory model allows.
 #pragma once
 
@@ -24,13 +24,13 @@ using Atomic = std::atomic<T>;
 /// Nanoseconds of a monotonic clock.
 std::int64_t now_ns() noexcept;
 
-/// A deadline that never comes.
+/// A deadline that never passes.
 inline constexpr std::int64_t kNever = INT64_MAX;
 
 /// Turns a public timeout (negative: for ever) into a deadline of now_ns().
 std::int64_t deadline_after(std::int64_t timeout_ns) noexcept;
 
-/// Tells the core that this is a spin loop.
+/// Hints to the core that this is a spin loop.
 inline void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -39,7 +39,7 @@ inline void pause() noexcept {
 #endif
 }
 
-/// Gives the core to another runnable thread, if there is one.
+/// Yields the core to another runnable thread, if any.
 void yield() noexcept;
 
 /// Sleeps until the deadline, as exactly as the system allows.
@@ -79,7 +79,7 @@ class Condition {
 class Thread {
  public:
   Thread() = default;
-  /// Throws Error{unavailable} when the system has no thread left.
+  /// Throws Error{unavailable} when the system refuses another thread.
   Thread(const std::string& name, std::function<void()> body);
   Thread(Thread&&) noexcept = default;
   Thread& operator=(Thread&&) = delete;
@@ -94,8 +94,8 @@ class Thread {
 /// Binds the calling thread to processors (operating system numbers). Returns false when refused.
 bool bind_this_thread(const std::vector<unsigned>& processors) noexcept;
 
-/// Says that the calling thread, which has little to do at a time, is to run as soon as it is
-/// woken, also where others compute. Systems that know no such wish ignore it.
+/// Requests that the calling thread, which runs only briefly at a time, preempts computing threads
+/// when it is woken. No effect on systems without such a setting.
 void run_promptly() noexcept;
 
 }  // namespace weir::rt::sys

@@ -30,7 +30,7 @@ long futex(const Atomic<std::uint32_t>& word, int operation, std::uint32_t value
                  FUTEX_BITSET_MATCH_ANY);
 }
 
-/// What sched_setattr() of Linux takes, for which C libraries have no type before glibc 2.41.
+/// The argument of Linux's sched_setattr(), for which C libraries before glibc 2.41 have no type.
 struct SchedulingAttributes {
   std::uint32_t bytes, policy;
   std::uint64_t flags;

@@ -38,7 +38,7 @@ Topology make() noexcept {
 
 Topology load() {
   // hwloc opens its plug-ins for the first topology and closes them after the last, which takes
-  // longer than all the rest: one that is never loaded keeps them.
+  // longer than everything else: a topology that is never loaded keeps them open.
   [[maybe_unused]] static const Topology kept = make();
   Topology topology = make();
   if (topology == nullptr) fail(WEIR_STATUS_UNAVAILABLE, "hwloc cannot be initialised");
@@ -48,7 +48,8 @@ Topology load() {
   return topology;
 }
 
-/// What this process may use. `bound`: it is less than what the machine or control group has.
+/// The processors that this process may use. `bound`: these are fewer than the control group
+/// allows.
 Bitmap allowed_processors(hwloc_topology_t topology, bool real, bool& bound) {
   Bitmap allowed(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
   Bitmap mask(hwloc_bitmap_alloc());
@@ -89,9 +90,9 @@ std::vector<Core> read_cores(hwloc_topology_t topology, hwloc_const_bitmap_t all
   return cores;
 }
 
-/// Ranks that may use the same cores do not all begin with the first. Returns how many are for this
-/// one. What has bound a process has divided the cores; ranks that weir starts have those of who
-/// started weir.
+/// Rotates the cores so that ranks that may use the same cores begin with different ones. Returns
+/// the number of cores of this rank. A launcher that binds processes has already divided the cores;
+/// ranks that weir starts inherit the affinity of the process that started weir.
 std::size_t begin_at_own(std::vector<Core>& cores, bool bound) {
   const LocalRank local = local_rank();
   const std::size_t first = cores.size() * local.rank / local.ranks;
