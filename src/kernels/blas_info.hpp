@@ -1,4 +1,4 @@
-// What the program is told about the BLAS in use.
+// The description of the BLAS in use, as reported to the program.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ struct BlasInfo {
   bool available = false;
   std::string name;     ///< "openblas", "blis", "mkl" or "reference"
   std::string library;  ///< file that was loaded
-  std::string kernels;  ///< processor it has kernels for, "SkylakeX"; "" when it does not say
-  std::string version;  ///< "" when it does not say
+  std::string kernels;  ///< processor of its kernels, "SkylakeX"; "" when not reported
+  std::string version;  ///< "" when not reported
   std::string problem;  ///< why it is not available, or slower than it could be
 };
 

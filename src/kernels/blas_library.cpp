@@ -60,7 +60,7 @@ void check_name(const std::string& name) {
       rt::did_you_mean(name, names));
 }
 
-/// What the process asked for; null when it asked for nothing.
+/// The library that the process requested; null for none.
 class Choice {
  public:
   void make(const char* name) {
@@ -136,7 +136,7 @@ Generation generation_of(std::string_view openblas_kernels) {
              "Atom",      "Core2",      "Penryn",       "Dunnington", "Nehalem",  "Sandybridge",
              "Athlon",    "Opteron",    "Opteron_SSE3", "Barcelona",  "Nano",     "Bobcat",
              "Bulldozer", "Piledriver", "Steamroller"});
-  return old ? kOld : kAvx512;  // names that are not known here are newer ones
+  return old ? kOld : kAvx512;  // unknown names are newer processors
 }
 
 #if defined(__x86_64__)

@@ -31,19 +31,19 @@ struct Blas {
   void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
 };
 
-/// A shared object. Never closed but on request: the process may be in it when it exits.
+/// A shared object. Closed only on request: a thread may be in it when the process exits.
 class SharedObject {
  public:
   /// Opens a file by name or path. Throws Error{unavailable} with the loader's reason.
   void open(const std::string& file);
   void close() noexcept;
 
-  /// Whether the program had it before open().
+  /// Whether the program had loaded it before open().
   bool was_loaded() const noexcept { return was_loaded_; }
   /// The file that defines a symbol, "" when nothing does.
   std::string file_of(const char* symbol) const;
 
-  /// Finds a function here or in what this depends on; null when it is not there.
+  /// Finds a function in the object or its dependencies; null when there is none.
   template <class Function>
   Function* find(const char* symbol) const noexcept {
     return reinterpret_cast<Function*>(address_of(symbol));
@@ -68,7 +68,7 @@ class BlasLibrary {
   /// the next call then tries again.
   static const BlasLibrary& instance();
 
-  /// Opens a library by name or path, whatever was chosen. Throws Error{unavailable}.
+  /// Opens a library by name or path, independent of the choice. Throws Error{unavailable}.
   explicit BlasLibrary(const std::string& name);
   BlasLibrary(const BlasLibrary&) = delete;
   BlasLibrary& operator=(const BlasLibrary&) = delete;
@@ -84,7 +84,7 @@ class BlasLibrary {
   const BlasInfo& info() const noexcept { return info_; }
 
   /// Whether its products of small contiguous blocks are so much faster than its triangular
-  /// routines that these are better made out of products.
+  /// routines that these should be built from products.
   bool excels_at_small_products() const noexcept { return small_products_; }
 
   /// Sets the thread count of the OpenMP that the library uses, for the calling thread, and returns
@@ -123,8 +123,8 @@ class OneThread {
   int before_;
 };
 
-/// Returns the OpenBLAS kernels to ask for instead of `in_use` on this processor, "" when they are
-/// as good as it can run.
+/// Returns the OpenBLAS kernels to request instead of `in_use` on this processor, "" when `in_use`
+/// is the best.
 std::string better_openblas_kernels(std::string_view in_use);
 
 }  // namespace weir::kernels

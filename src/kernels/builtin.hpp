@@ -1,6 +1,6 @@
 // The kernels that every runtime has: tiles of BLAS and LAPACK, memset, copy.
 //
-// They are written against the public interface alone, as a user's kernels are.
+// They use only the public interface, like a user's kernels.
 #pragma once
 
 #include <weir/weir.h>
@@ -14,11 +14,11 @@ namespace weir::kernels {
 /// first runtime of the process decides. Opens nothing yet. Throws rt::Error.
 void register_builtin(weir_runtime& runtime, const char* blas);
 
-/// Makes sure that what a kernel of this name needs is loaded. Throws rt::Error{unavailable} with
-/// what to install.
+/// Loads the libraries that a kernel of this name needs. Throws rt::Error{unavailable} with what to
+/// install.
 void prepare(const char* name);
 
-/// Loads the BLAS if need be and says what it is. Does not throw.
+/// Loads the BLAS if it is not loaded, and describes it. Does not throw.
 BlasInfo blas_info();
 
 }  // namespace weir::kernels

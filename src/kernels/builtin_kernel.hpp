@@ -1,4 +1,4 @@
-// What a built-in kernel is made of.
+// The parts of a built-in kernel.
 #pragma once
 
 #include <exception>

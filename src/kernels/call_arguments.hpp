@@ -12,8 +12,8 @@
 
 namespace weir::kernels {
 
-/// The arguments of one call. Everything throws rt::Error{invalid_argument} that names the argument
-/// and says what is wrong with it. Indices count from 0, in the messages from 1.
+/// The arguments of one call. All functions throw rt::Error{invalid_argument}, which names the
+/// argument and the error. Indices count from 0, in the messages from 1.
 class CallArguments {
  public:
   /// Checks the counts against the names, "alpha, beta"; "" are none. The texts must outlive this.

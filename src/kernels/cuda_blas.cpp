@@ -20,7 +20,7 @@ namespace {
 
 using rt::fail;
 
-// The numbers of cuBLAS for its options; those that cuSOLVER takes are the same.
+// The values of the options of cuBLAS, which cuSOLVER shares.
 int number(Trans trans) { return trans == Trans::no ? 0 : 1; }
 int number(Uplo uplo) { return uplo == Uplo::lower ? 0 : 1; }
 int number(Side side) { return side == Side::left ? 0 : 1; }
@@ -44,7 +44,7 @@ class CublasStream {
   void* cublas() { return made<Cublas>(cublas_); }
   void* cusolver() { return made<Cusolver>(cusolver_); }
 
-  /// Where device memory of so many bytes is; the next call in the stream may overwrite it.
+  /// Returns device memory of `bytes` bytes; the next call in the stream may overwrite it.
   CudaAddress work(std::size_t bytes) {
     if (bytes <= bytes_) return work_;
     const CudaDriver& driver = CudaDriver::get();
@@ -75,7 +75,7 @@ class CublasStream {
   std::size_t bytes_ = 0;
 };
 
-/// What became of the factorisations of a place: the device writes it to memory of the host.
+/// The results of the factorisations of a place: the device writes them to host memory.
 class Factorizations {
  public:
   Factorizations() = default;
@@ -88,13 +88,13 @@ class Factorizations {
     if (infos_ != nullptr) CudaDriver::get().release_pinned(infos_);
   }
 
-  /// Throws rt::Error{kernel_error} for one that has failed, once.
+  /// Throws rt::Error{kernel_error} for a failed factorisation, once.
   void check() {
     Failure failure;
     if (next(failure)) fail(WEIR_STATUS_KERNEL_ERROR, "{}", failure.text.data());
   }
 
-  /// Copies the result of one from the device when the stream gets there.
+  /// Enqueues a copy of the result of a factorisation to host memory.
   void watch(const char* name, std::int64_t first, CudaAddress info, void* stream) {
     const CudaDriver& driver = CudaDriver::get();
     prepare(driver);
@@ -108,7 +108,7 @@ class Factorizations {
   }
 
  private:
-  /// More than are with the driver at once: what falls out was over long ago.
+  /// More than are in flight at once: an overwritten entry is complete.
   static constexpr std::size_t kMost = 1024;
   static constexpr std::int32_t kUnknown = INT32_MIN;
 
@@ -129,7 +129,8 @@ class Factorizations {
     infos_ = static_cast<std::int32_t*>(memory);
   }
 
-  /// Goes on to the next that has failed, as far as they are over. Returns whether there was one.
+  /// Advances over the complete factorisations to the next failed one. Returns whether there was
+  /// one.
   bool next(Failure& failure) noexcept {
     if (added_ - seen_ > kMost) seen_ = added_ - kMost;
     while (seen_ < added_) {
@@ -151,8 +152,8 @@ class Factorizations {
   std::size_t added_ = 0, seen_ = 0;
 };
 
-/// What the calls on the thread of a place share. It ends with the thread, which still has the
-/// context of the place then, and nothing in its streams.
+/// The state shared by the calls on the thread of a place. It is destroyed with the thread, while
+/// the context of the place is current and its streams are idle.
 struct CudaThread {
   Factorizations factorizations;
   std::vector<std::unique_ptr<CublasStream>> streams;

@@ -9,14 +9,14 @@ namespace weir::kernels {
 
 /// Returns the code for domains of the kind "cuda" of a built-in kernel, null when it has none.
 ///
-/// It checks its arguments as that for the host does, enqueues, and never waits. Each stream of a
-/// place has a handle and a workspace of its own, made by the first call in it and freed when the
-/// thread of the place ends.
+/// The code checks its arguments like the host code, enqueues, and never waits. Each stream of a
+/// place has its own handle and workspace, created by the first call in the stream and freed when
+/// the thread of the place ends.
 ///
-/// A factorisation is over before anybody knows whether the matrix was positive definite. When it
-/// was not, the tile is left as cuSOLVER leaves it, and the next blas.* or lapack.* call that the
-/// place starts after that is known fails with KERNEL_ERROR and the name of the factorisation; what
-/// no call comes after is logged as a warning when the place ends.
+/// A factorisation completes before the host knows whether the matrix was positive definite. If it
+/// was not, the tile has the contents that cuSOLVER leaves, and the next blas.* or lapack.* call
+/// that the place starts after the result has arrived fails with KERNEL_ERROR and the name of the
+/// factorisation. A failure that no call follows is logged as a warning when the place ends.
 weir_host_function cuda_code(std::string_view kernel) noexcept;
 
 }  // namespace weir::kernels

@@ -16,7 +16,7 @@ namespace sys = rt::sys;
 
 namespace {
 
-/// What is said of a library that is not there.
+/// The texts of the message for a missing library.
 struct Advice {
   const char* name;      ///< "cuBLAS"
   const char* variable;  ///< that names its file

@@ -1,4 +1,5 @@
-// The driver, cuBLAS and cuSOLVER, opened at run time: programs start on machines that have none.
+// The driver, cuBLAS and cuSOLVER, opened at run time, so that programs start on machines without
+// them.
 //
 // Their C interfaces are declared here, so that building needs no headers of NVIDIA.
 #pragma once
@@ -43,7 +44,7 @@ struct CudaDriver {
   /// Finds them in the driver that runs the domain. Throws rt::Error{unavailable}.
   static const CudaDriver& get();
 
-  /// Throws rt::Error unless code is 0. `what` names the call for people.
+  /// Throws rt::Error unless code is 0. `what` names the call in the message.
   void check(int code, const char* what) const;
 };
 
@@ -65,7 +66,7 @@ struct Cublas {
   CublasRoutines<float> s;
   CublasRoutines<double> d;
 
-  /// Opens WEIR_CUBLAS, or the newest of those known, on first use. Throws rt::Error{unavailable}
+  /// Opens WEIR_CUBLAS, or the newest known version, on first use. Throws rt::Error{unavailable}
   /// that says what to install; the next call then tries again.
   static const Cublas& get();
 

@@ -1,4 +1,4 @@
-// Column-major matrices in memory that somebody else owns.
+// Views of column-major matrices; they do not own the memory.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 
 namespace weir::kernels {
 
-/// X gets one byte everywhere. The constructors throw rt::Error{invalid_argument}.
+/// Fills X with one byte. The constructors throw rt::Error{invalid_argument}.
 struct SetCall {
   explicit SetCall(const weir_call& call) {
     const CallArguments arguments(call, "byte", "X");
@@ -46,7 +46,7 @@ inline bool overlap(const weir_view& a, const weir_view& b) {
   return rt::overlap(region_of(a), region_of(b));
 }
 
-/// Y gets what is in X, in pieces of any order: they have no byte in common.
+/// Copies X to Y in pieces of any order; X and Y have no byte in common.
 struct CopyCall {
   explicit CopyCall(const weir_call& call) {
     const CallArguments arguments(call, "", "X, Y");

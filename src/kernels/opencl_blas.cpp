@@ -22,9 +22,8 @@ namespace {
 constexpr std::size_t kTile = 16;   ///< groups of the product have kTile x kTile items
 constexpr std::size_t kWidth = 64;  ///< items of other groups
 
-/// REAL is float or double. Operands begin so many bytes behind a pointer: it is to a buffer where
-/// the driver has no shared virtual memory. Of `part` 1 is the lower triangle, 2 the upper one, 0
-/// all.
+/// REAL is float or double. An operand is a pointer and an offset in bytes; without shared virtual
+/// memory the pointer is to a buffer. `part`: 1 is the lower triangle, 2 the upper one, 0 all.
 constexpr char kText[] = R"(
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -183,7 +182,7 @@ class OpenClKernels {
   OpenClProgram program_;
 };
 
-/// What became of the factorisations of a place.
+/// The results of the factorisations of a place.
 class OpenClResults {
  public:
   OpenClResults() = default;
@@ -197,13 +196,14 @@ class OpenClResults {
     }
   }
 
-  /// Throws rt::Error{kernel_error} for one that has failed, once.
+  /// Throws rt::Error{kernel_error} for a failed factorisation, once.
   void check() {
     const std::string failure = next();
     if (!failure.empty()) fail(WEIR_STATUS_KERNEL_ERROR, "{}", failure);
   }
 
-  /// Returns a word on the card for the result of one. The queue executes in order.
+  /// Returns device memory for the result of a factorisation; all share it, because the queue is in
+  /// order.
   cl_mem word(cl_command_queue queue) {
     if (word_.get() != nullptr) return word_.get();
     cl_int code = CL_SUCCESS;
@@ -214,7 +214,7 @@ class OpenClResults {
     return word_.get();
   }
 
-  /// Reads the word when the queue gets there.
+  /// Enqueues a read of the result.
   void watch(const char* name, std::int64_t first, cl_command_queue queue) {
     Result& result = open_.emplace_back();
     result.name = name == nullptr ? "potrf" : name;
@@ -234,7 +234,7 @@ class OpenClResults {
     cl_event event = nullptr;
   };
 
-  /// Goes on to the next that has failed, as far as they are over; "": there is none.
+  /// Advances over the complete factorisations to the next failed one; "": there is none.
   std::string next() {
     const OpenCl& cl = OpenCl::get();
     while (!open_.empty()) {
@@ -255,18 +255,18 @@ class OpenClResults {
   }
 
   OpenClMemory word_;
-  std::deque<Result> open_;  // the driver writes into them
+  std::deque<Result> open_;  // the driver writes into the elements
 };
 
-/// What the calls on the thread of a place share. It ends with the thread, which is before its
-/// queue does.
+/// The state shared by the calls on the thread of a place. It is destroyed with the thread, before
+/// the queue.
 struct OpenClThread {
   OpenClResults results;
   using Key = std::pair<cl_command_queue, std::size_t>;
   std::map<Key, OpenClKernels> kernels;
   std::map<Key, rt::Outcome> refused;  ///< why there are none
 
-  /// Throws rt::Error, the same for each call but when there was no memory.
+  /// Throws rt::Error, the same for each call, except after a failure for lack of memory.
   template <class T>
   const OpenClKernels& of(cl_command_queue queue) {
     const Key key{queue, sizeof(T)};
@@ -314,7 +314,7 @@ class Launch {
                   "an argument");
     return *this;
   }
-  /// Runs groups of so many items, for at least `items`.
+  /// Enqueues groups of `group` items, for at least `items` items.
   void run(cl_command_queue queue, std::array<std::size_t, 2> items,
            std::array<std::size_t, 2> group) const {
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -353,7 +353,7 @@ class OpenClBlas {
             uplo == Uplo::lower ? 1 : 2);
   }
 
-  /// From the right it is the same with everything turned.
+  /// From the right, the operation is transposed.
   void trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Matrix<T> a, Matrix<T> b) const {
     const bool left = side == Side::left;
     const bool turned = (trans == Trans::yes) == left;
@@ -387,7 +387,7 @@ class OpenClBlas {
   }
 
  private:
-  /// With alpha 0 neither A nor B is read: what is no number there does not come through.
+  /// With alpha 0 neither A nor B is read, so a NaN in them has no effect.
   void product(std::array<bool, 2> turned, T alpha, Matrix<T> a, Matrix<T> b, T beta, Matrix<T> c,
                int depth, int part) const {
     Launch(kernels_.product)

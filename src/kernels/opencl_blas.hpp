@@ -1,4 +1,5 @@
-// Built-in kernels for cards of OpenCL: kernels of their own, in the queue of the action.
+// Built-in kernels for OpenCL devices: weir's own OpenCL kernels, enqueued in the queue of the
+// action.
 #pragma once
 
 #include <string_view>
@@ -10,10 +11,10 @@ namespace weir::kernels {
 /// Returns the code for domains of the kind "opencl" of a built-in kernel, null when it has none.
 /// Its payload is the kernel, a const BuiltinKernel*.
 ///
-/// Without a queue, on a processor, that is the code for the host. With one it checks its arguments
-/// as that does, enqueues, and never waits. A factorisation of a matrix that is not positive
+/// Without a queue, on a processor, the code is the host code. With a queue it checks its arguments
+/// like the host code, enqueues, and never waits. A factorisation of a matrix that is not positive
 /// definite leaves its tile half factored; the next blas.* or lapack.* call that the place starts
-/// after that is known fails with KERNEL_ERROR and the name of the factorisation.
+/// after the result has arrived fails with KERNEL_ERROR and the name of the factorisation.
 weir_host_function opencl_code(std::string_view kernel) noexcept;
 
 }  // namespace weir::kernels

@@ -1,4 +1,4 @@
-// The functions of OpenCL that the built-in kernels for cards call.
+// The OpenCL functions that the built-in kernels for OpenCL devices call.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -21,7 +21,7 @@ struct OpenCl {
 #define WEIR_OPENCL_KERNEL_MEMBER(name) decltype(&::name) name = nullptr;
   WEIR_OPENCL_KERNEL_FUNCTIONS(WEIR_OPENCL_KERNEL_MEMBER)
 #undef WEIR_OPENCL_KERNEL_MEMBER
-  // NOLINTNEXTLINE(readability-identifier-naming): as the others are called; of OpenCL 2.0
+  // NOLINTNEXTLINE(readability-identifier-naming): named like the others; OpenCL 2.0
   cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
                                                 const void* address) = nullptr;
 
@@ -31,7 +31,7 @@ struct OpenCl {
   static void check(cl_int code, const char* what);
 };
 
-/// Owns an object of OpenCL. Empty when default constructed.
+/// Owns an OpenCL object. Empty when default constructed.
 template <class T, auto release>
 class OpenClHandle {
  public:

@@ -1,4 +1,4 @@
-// Triangular routines for one tile, made out of products of small packed blocks.
+// Triangular routines for one tile, built from products of small packed blocks.
 //
 // For a library that excels_at_small_products(). The operands are copied to contiguous blocks in
 // the cache and the small triangles on the diagonal are inverted, so that nearly all the work is

@@ -16,7 +16,7 @@ constexpr int kLeastOrder = 33;    ///< of a matrix to factor
 
 constexpr int kUnblockedOrder = 32;
 
-/// With alpha 0 nothing is read: not every library keeps to that for small matrices.
+/// With alpha 0 nothing must be read; some libraries violate this for small matrices.
 template <class T>
 int depth_read(T alpha, int depth) {
   return alpha == T{0} ? 0 : depth;
@@ -74,7 +74,7 @@ void TileBlas<T>::trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Ma
     const int first = top ? 0 : half, count = top ? half : rest;
     trsm(side, uplo, trans, diag, factor, a.block(first, first, count, count), part(top));
   };
-  // Which part of X can be found without the other.
+  // The part of X that does not depend on the other.
   const bool top_first = ((uplo == Uplo::lower) == (trans == Trans::no)) == left;
   const Matrix<const T> coupling =
       uplo == Uplo::lower ? a.block(half, 0, rest, half) : a.block(0, half, half, rest);

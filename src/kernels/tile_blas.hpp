@@ -8,8 +8,8 @@
 
 namespace weir::kernels {
 
-/// Runs each routine the way that is fastest with the library: its own, or one made out of its
-/// products. No matrix is empty; the caller has checked that the shapes fit.
+/// Runs the fastest version of each routine: the library's own, or one built from its products. No
+/// matrix is empty; the caller has checked that the shapes fit.
 template <class T>
 class TileBlas {
  public:
@@ -20,7 +20,7 @@ class TileBlas {
   void gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<const T> a, Matrix<const T> b, T beta,
             Matrix<T> c) const;
 
-  /// C = alpha op(A) op(A)^T + beta C in one triangle of C; the rest is left as it is.
+  /// C = alpha op(A) op(A)^T + beta C in one triangle of C; the rest is unchanged.
   void syrk(Uplo uplo, Trans trans, T alpha, Matrix<const T> a, T beta, Matrix<T> c) const;
 
   /// Solves op(A) X = alpha B or X op(A) = alpha B for X, which replaces B.

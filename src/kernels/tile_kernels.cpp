@@ -17,7 +17,7 @@ struct HostPotrf : Potrf<T> {
   void run(const TeamBlas<T>& blas) const {
     int failed = blas.potrf(this->uplo, this->a);
     for (int i = 0; failed == 0 && i < this->a.rows; ++i) {
-      if (!(this->a(i, i) > 0)) failed = i + 1;  // libraries let nan through
+      if (!(this->a(i, i) > 0)) failed = i + 1;  // libraries accept NaN
     }
     if (failed == 0) return;
     fail(WEIR_STATUS_KERNEL_ERROR, "the leading minor of order {} is not positive definite",
