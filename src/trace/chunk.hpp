@@ -1,4 +1,4 @@
-// What one thread records.
+// The buffer into which one thread records.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace weir::rt::trace {
 template <class Item, std::uint32_t kItems>
 class Chunk {
  public:
-  /// Writer: whether there is room for another.
+  /// Writer: whether there is room for another item.
   bool has_room() const noexcept { return written_.load(std::memory_order_relaxed) < kItems; }
   /// Writer: adds an item. There is room.
   void append(const Item& item) noexcept {

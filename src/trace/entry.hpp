@@ -21,8 +21,8 @@ inline std::string_view label(const Entry& entry) noexcept {
   return {entry.name.data(), strnlen(entry.name.data(), entry.name.size())};
 }
 
-/// Returns the cores of the place that a kernel ran on, 1 for anything else. A device may not tell
-/// how many it has.
+/// Returns the cores of the place that a kernel ran on, 1 for other actions and for devices that do
+/// not report their cores.
 inline std::uint32_t width_of(const Recording& recording, const Entry& entry) noexcept {
   const bool ran = entry.kind == Kind::compute && entry.track < recording.tracks.size();
   return ran ? std::max(1u, recording.tracks[entry.track].width) : 1;

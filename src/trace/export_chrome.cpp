@@ -23,7 +23,7 @@ bool is_plain(std::string_view text) noexcept {
   });
 }
 
-/// Writes one event after the other, as text: there is never a tree of them in memory.
+/// Writes one event after the other as text, without a tree in memory.
 class ChromeWriter {
  public:
   ChromeWriter(const Drawing& drawing, sys::FileWriter& file)
@@ -64,8 +64,8 @@ class ChromeWriter {
   const Timeline& timeline_;
   sys::FileWriter& file_;
   std::vector<std::string> streams_;  ///< escaped names
-  std::vector<std::string> rows_;     ///< what events on them begin with
-  fmt::memory_buffer text_;           ///< not yet given to the file
+  std::vector<std::string> rows_;     ///< the beginning of events on them
+  fmt::memory_buffer text_;           ///< not yet written to the file
   const char* separator_ = "\n";
 };
 

@@ -1,4 +1,4 @@
-// Who waited for whom, by position instead of id.
+// The dependence graph of a recording, by position instead of id.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Arrow {
   std::uint32_t earlier = 0, later = 0;
 };
 
-/// The dependences of a recording that have both ends in it. Takes time linear in them, but for one
-/// sort of the ids.
+/// The dependences of a recording that have both ends in it. Takes linear time, except for one sort
+/// of the ids.
 class Graph {
  public:
   /// Reads the recording and does not keep it. Throws std::bad_alloc.
@@ -33,8 +33,8 @@ class Graph {
     return {leaving_.data() + first_leaving_[position],
             leaving_.data() + first_leaving_[position + 1]};
   }
-  /// Returns all positions, each after those it waited for. Positions on a circle, which only a
-  /// damaged recording has, come last.
+  /// Returns all positions in topological order. Positions on a cycle, which only a damaged
+  /// recording has, come last.
   const std::vector<std::uint32_t>& order() const noexcept { return order_; }
 
  private:

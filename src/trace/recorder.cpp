@@ -19,10 +19,11 @@ std::uint64_t next_serial() noexcept {
 
 }  // namespace
 
-/// What one thread has recorded. It appends chunks under the recorder's mutex.
+/// The entries of one thread, which appends chunks under the recorder's mutex.
 struct Recorder::Ring {
-  const void* thread = nullptr;  ///< where its memory is: after its end maybe that of another
-  SpinLock writing;              ///< held by its thread while it adds an item
+  const void* thread =
+      nullptr;       ///< address of its thread-local memory; a later thread may reuse it
+  SpinLock writing;  ///< held by its thread while it adds an item
   template <class Item>
   using Chunks = std::vector<std::unique_ptr<ChunkOf<Item>>>;
   Chunks<Entry> entries;
@@ -73,7 +74,7 @@ std::uint32_t Recorder::add_stream(std::string name) {
 }
 
 Recorder::Ring* Recorder::ring() noexcept {
-  // Without a destructor: the C library ends the process when it has no memory to note one.
+  // Without a destructor: the C library aborts when it has no memory to register one.
   struct Known {
     std::uint64_t recorder = 0;
     Ring* ring = nullptr;

@@ -13,8 +13,8 @@
 
 namespace weir::rt::trace {
 
-/// Each thread writes into chunks of its own; when the memory set aside for the recording is used
-/// up, the newest entries are dropped and counted.
+/// Each thread writes into chunks of its own; when the memory limit of the recording is reached,
+/// new entries are dropped and counted.
 class Recorder {
  public:
   static constexpr std::size_t kDefaultBytes = std::size_t{512} << 20;
@@ -27,20 +27,20 @@ class Recorder {
   /// Whether actions are to be recorded now. Costs one load.
   bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
 
-  /// Forgets the recording and starts a new one of at most max_bytes (0: the default).
+  /// Discards the recording and starts a new one of at most max_bytes (0: the default).
   void start(std::size_t max_bytes);
   void stop() noexcept { on_.store(false, std::memory_order_relaxed); }
 
-  /// Name what entries refer to. They return the index. Throw std::bad_alloc.
+  /// Register objects that entries refer to. They return the index. Throw std::bad_alloc.
   std::uint32_t add_track(Track track);
   std::uint32_t add_stream(std::string name);
 
-  /// Adds the entry of an action that is over. Any thread.
+  /// Adds the entry of a complete action. Any thread.
   void record(const Entry& entry) noexcept;
   /// Adds that action `id` waits for others, before its entry is added. Any thread.
   void record_dependences(std::uint64_t id, std::span<const std::uint64_t> earlier) noexcept;
 
-  /// Returns all entries of actions that ended before the call.
+  /// Returns all entries of actions that completed before the call.
   Recording recording() const;
 
  private:

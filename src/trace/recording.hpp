@@ -1,4 +1,4 @@
-// What a trace holds: one entry for each action that is over.
+// The contents of a trace: one entry for each complete action.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace weir::rt::trace {
 
 enum class Kind : std::uint8_t { compute, transfer, sync };
 
-/// Something that is occupied by actions: the cores of a place, or a link in one direction.
+/// A resource that actions occupy: the cores of a place, or a link in one direction.
 struct Track {
   std::string name;    ///< "host/p0", "sim:0 h2d"
   std::string domain;  ///< "sim:0"
@@ -28,7 +28,7 @@ struct StreamName {
 struct Entry {
   std::uint64_t id = 0;  ///< unique in the recording
   std::int64_t enqueued = 0, ready = 0, started = 0, ended = 0;
-  std::uint64_t bytes = 0;   ///< of all operands; what a transfer moved
+  std::uint64_t bytes = 0;   ///< of all operands; of a transfer: moved
   std::uint32_t stream = 0;  ///< index in Recording::streams
   std::uint32_t track = 0;   ///< index in Recording::tracks; of a sync: that of its place
   std::uint16_t core = 0;    ///< core of the place
@@ -40,13 +40,13 @@ struct Entry {
   std::uint32_t dependence_count = 0;
 };
 
-/// Everything that was recorded, in the order of the ends.
+/// All entries, in the order of their ends.
 struct Recording {
   std::vector<Track> tracks;
   std::vector<StreamName> streams;
   std::vector<Entry> entries;
   std::vector<std::uint64_t> dependences;  ///< ids of the actions that an entry waited for
-  std::uint64_t dropped = 0;               ///< entries that found no room
+  std::uint64_t dropped = 0;               ///< entries dropped for lack of room
 };
 
 }  // namespace weir::rt::trace

@@ -45,7 +45,7 @@ class Cover {
   std::int64_t reach_ = std::numeric_limits<std::int64_t>::min();
 };
 
-/// When something was occupied.
+/// The times during which a resource was occupied.
 struct Occupation {
   explicit Occupation(const Recording& recording);
 
@@ -105,7 +105,7 @@ double idle_share(const Recording& recording, std::int64_t measured) {
   double idle = 0, all = 0;
   for (std::size_t track = 0; track < busy.size(); ++track) {
     if (busy[track] == kUnused) continue;
-    // A device may run more actions at once than it has cores, or not tell how many it has.
+    // A device may run more actions at once than it has cores, or not report its cores.
     const std::uint32_t cores = std::max(1u, recording.tracks[track].width);
     const double capacity = cores * seconds(measured);
     idle += std::max(0.0, capacity - seconds(busy[track]));

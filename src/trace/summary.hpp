@@ -1,4 +1,4 @@
-// What a recording says: overlap, idle time, critical path. Computed here and nowhere else.
+// The statistics of a recording: overlap, idle time, critical path. Computed only here.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace weir::rt::trace {
 
-/// Times in seconds, all 0 when nothing was recorded. Fields as in weir_trace_summary; what that
-/// leaves open:
+/// Times in seconds, all 0 for an empty recording. Fields as in weir_trace_summary, with these
+/// details:
 /// - A place is occupied while at least one of its cores computes, a link while it moves data.
 /// - The share of idle time is one over cores, not over places: an idle place of 15 cores weighs 15
-///   times one of a single core. Only places that were given a compute action count, also when that
-///   failed before it ran: a place that nobody used says nothing about the program. An action
-///   counts for the cores that it occupied: all of the place when its kernel is a parallel one.
+///   times one of a single core. Only places that got a compute action count, also when it failed
+///   before it ran: unused places are ignored. An action counts for the cores that it occupied: all
+///   cores of the place if its kernel is parallel.
 /// - The critical path counts the time that actions ran. Dependences on actions that are not in the
 ///   recording are ignored.
 struct Summary {
@@ -28,7 +28,7 @@ struct Summary {
   std::string busiest_place, busiest_link;  ///< names of tracks, "" when none was occupied
 };
 
-/// Computes all of it: a second or less for a million entries. Throws std::bad_alloc.
+/// Computes all statistics, in a second or less for a million entries. Throws std::bad_alloc.
 Summary summarize(const Recording& recording);
 
 }  // namespace weir::rt::trace

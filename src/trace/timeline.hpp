@@ -1,4 +1,4 @@
-// A recording laid out the way timeline viewers show it. Knows no file format.
+// The layout of a recording in timeline viewers, independent of file formats.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Row {
   std::uint32_t process = 0;  ///< index in Timeline::processes
 };
 
-/// What happens to a slice. At equal times viewers must see the ends first, then what took no time,
-/// then the begins; otherwise slices would nest.
+/// An event of a slice. At equal times viewers must see ends first, then slices without duration,
+/// then begins; otherwise slices would nest.
 enum class Edge : std::uint8_t { end, point, begin };
 
 struct Moment {
@@ -29,7 +29,7 @@ struct Moment {
 
 /// - A process is a domain.
 /// - Its rows are, in this order: the cores of its places, the directions of its link, and one row
-///   "sync" of the syncs and of the actions that were over without having run.
+///   "sync" of the syncs and of the actions that completed without running.
 /// - A slice that would overlap another on its row moves to a row of the same name and a number.
 class Timeline {
  public:
@@ -40,7 +40,7 @@ class Timeline {
   const std::vector<Row>& rows() const noexcept { return rows_; }
   /// Returns the row of an entry, as index in rows().
   std::uint32_t row_of(std::uint32_t position) const noexcept { return row_of_[position]; }
-  /// Returns the moments in the order of a file.
+  /// Returns the events in the order of a file.
   const std::vector<Moment>& moments() const noexcept { return moments_; }
   /// Turns a time of the recording into one of the timeline, which begins at 0.
   std::int64_t since_begin(std::int64_t time) const noexcept {
