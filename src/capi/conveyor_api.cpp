@@ -20,7 +20,7 @@ void put(weir_producer* producer, const ItemType& type, unsigned rank, const uin
   live.way->put(type, rank, offsets, static_cast<const std::byte*>(items), count);
 }
 
-/// The size in the type's narrower field; what does not fit cannot be right.
+/// Converts a size to the narrower field; a size that does not fit is invalid.
 std::uint32_t narrow(size_t bytes) noexcept {
   return static_cast<std::uint32_t>(std::min<size_t>(bytes, UINT32_MAX));
 }

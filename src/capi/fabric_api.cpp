@@ -27,7 +27,7 @@ weir_fabric_options known_options(const weir_fabric_options* options) {
   return read_options(options, weir_fabric_options WEIR_FABRIC_OPTIONS_INIT, "options");
 }
 
-/// Returns an answer about a handle, `otherwise` when it is none.
+/// Returns the result of a query on a handle, `otherwise` for an invalid handle.
 template <class Answer, class Question>
 Answer ask(Answer otherwise, Question&& question) noexcept {
   Answer answer = otherwise;

@@ -6,7 +6,7 @@ namespace weir::rt::capi {
 
 namespace {
 
-/// Longer messages are cut: this must work without memory, also when a thread's first one comes.
+/// Longer messages are cut: setting a message must not allocate, not even a thread's first one.
 constexpr std::size_t kMessageBytes = 2048;
 constinit thread_local char last_error[kMessageBytes] = "";
 

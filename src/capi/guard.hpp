@@ -1,4 +1,4 @@
-// The only place where errors become statuses.
+// The only code that turns errors into statuses.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +43,8 @@ T& out(T* pointer, const char* name) {
 
 [[noreturn]] void fail_struct_size(const char* name, std::size_t size);
 
-/// Throws Error unless some version of a struct may have the size. A size that is no multiple of
-/// the alignment would cut a pointer in two.
+/// Throws Error unless some version of a struct may have the size. A size that is not a multiple of
+/// the alignment would end inside a pointer.
 template <class Struct>
 void check_struct_size(std::size_t size, const char* name) {
   if (size < sizeof(std::size_t) || size > 16 * sizeof(Struct) || size % alignof(Struct) != 0) {
@@ -52,8 +52,8 @@ void check_struct_size(std::size_t size, const char* name) {
   }
 }
 
-/// Returns an options struct as this version knows it: fields that the caller's version does not
-/// have keep their defaults. `given` may be null where `defaults` will do.
+/// Returns an options struct of this version: fields that the caller's version does not have keep
+/// their defaults. `given` may be null where `defaults` will do.
 template <class Options>
 Options read_options(const Options* given, const Options& defaults, const char* name) {
   Options options = defaults;

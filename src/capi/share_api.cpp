@@ -8,7 +8,7 @@ using namespace weir::rt::capi;
 
 namespace {
 
-/// The program's function, with what it says as an Error.
+/// Calls the program's function; throws its failure as an Error.
 Share::Enqueue make_enqueue(const weir_share_options& options) {
   return [function = options.enqueue, payload = options.payload](const weir_chunk& chunk) {
     weir_event event = WEIR_EVENT_INIT;
