@@ -47,7 +47,7 @@ HSTR_RESULT enqueue_gemm(const Call& call, HSTR_LOG_STR stream, const char* name
                          void* c, HSTR_EVENT* event) {
   const HSTR_RESULT refused = call.run([&] { check_pointers(a, b, c); });
   if (refused != HSTR_RESULT_SUCCESS) return refused;
-  uint64_t arguments[16];  // no memory that might not be there: nothing catches here
+  uint64_t arguments[16];  // no allocation: nothing catches an exception here
   uint64_t* const matrices = std::copy(scalars.begin(), scalars.end(), arguments);
   matrices[0] = word_of(a);
   matrices[1] = word_of(b);

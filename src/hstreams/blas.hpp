@@ -5,8 +5,8 @@
 
 namespace weir::hs {
 
-/// The four gemm functions of a CBLAS. Integers are passed as 64-bit words: as register or stack
-/// slot these are good for libraries with 32-bit and with 64-bit integers.
+/// The four gemm functions of a CBLAS. Integers are passed as 64-bit words, which are valid in
+/// registers and on the stack for libraries with 32-bit and with 64-bit integers.
 struct Blas {
   template <class Scalar, class Data>
   using Gemm = void (*)(std::uint64_t order, std::uint64_t trans_a, std::uint64_t trans_b,
@@ -19,7 +19,8 @@ struct Blas {
   Gemm<const void*, void> cgemm = nullptr;
   Gemm<const void*, void> zgemm = nullptr;
 
-  /// The program's own, or the first that can be opened; without any the functions are null.
+  /// Finds the program's own BLAS, or opens the first available one; without any the functions are
+  /// null.
   static const Blas& get();
   explicit operator bool() const noexcept { return sgemm && dgemm && cgemm && zgemm; }
 };

@@ -31,7 +31,7 @@ class BufferTable {
  public:
   /// Throws Error{NOT_FOUND} when no buffer has the address.
   Location find(const void* address);
-  /// Refuses a range that meets a buffer: ALREADY_FOUND when it lies in one.
+  /// Refuses a range that overlaps a buffer: ALREADY_FOUND when it is inside one.
   void check_free(const std::byte* base, std::uint64_t bytes) const;
   Buffer& add(Buffer&& buffer);
   Buffer take(Buffer& buffer);

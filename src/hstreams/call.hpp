@@ -1,4 +1,4 @@
-// One call of an API function: its messages, its result, and nothing that it throws.
+// One call of an API function: its messages and its result. No exception leaves it.
 #pragma once
 
 #include <exception>
@@ -13,7 +13,7 @@
 
 namespace weir::hs {
 
-/// The name of the API function, and where that is.
+/// The name of the API function, and its source location.
 struct Function {
   Function(const char* given, std::source_location here = std::source_location::current())
       : name(given), where(here) {}
@@ -23,14 +23,14 @@ struct Function {
 
 class Call {
  public:
-  /// Says that the function was called, and with what. `kind` is that of its failures.
+  /// Logs the call with its arguments. `kind` is that of its failures.
   template <class... Arguments>
   Call(HSTR_INFO_TYPE kind, Function function, const Arguments&... arguments) noexcept
       : kind_(kind), function_(function) {
     if (Log::get().wants(HSTR_LOG_LEVEL_DEBUG1, HSTR_INFO_TYPE_TRACE)) announce(arguments...);
   }
 
-  /// Runs code(), and turns what it throws into the result.
+  /// Runs code(), and turns an exception into the result.
   template <class Code>
   HSTR_RESULT run(Code&& code) const noexcept {
     try {
@@ -47,7 +47,7 @@ class Call {
     }
   }
 
-  /// The same for code(session).
+  /// Runs code(session) likewise.
   template <class Code>
   HSTR_RESULT in_session(Code&& code) const noexcept {
     return run([&] { Library::get().with_session(code); });

@@ -1,4 +1,4 @@
-// Checksums of what streams bring back, for comparing runs.
+// Checksums of the data that streams copy back, for comparing runs.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace weir::hs {
 
-/// Writes a line for each payload to a file. A kernel of weir reads the payload in the memory that
-/// it comes from, so it needs a domain that runs code of the host.
+/// Writes a line for each payload to a file. A weir kernel reads the payload in its source memory,
+/// so the domain must run host code.
 class Checksums {
  public:
   /// Does nothing when path is empty. Throws Error{OUT_OF_RANGE} when it cannot be written.
   Checksums(const std::string& path, const weir::Runtime& runtime);
 
   bool wanted() const noexcept { return file_ != nullptr; }
-  /// Takes the number of the stream and that of the transfer in it.
+  /// The kernel; its scalars are the numbers of the stream and of the transfer in it.
   const weir::Kernel& kernel() const noexcept { return kernel_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a program sets before and while it uses the layer.
+// The settings of a program, before and while it uses the layer.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace weir::hs {
 /// Names of sink libraries by the kind of domain that they are for.
 using SinkLists = std::map<HSTR_ISA_TYPE, std::vector<std::string>>;
 
-/// Options, sink libraries and the BLAS to use. Any thread may ask and set.
+/// Options, sink libraries and the BLAS to use. Any thread may read and change them.
 class Configuration {
  public:
   Configuration();
@@ -28,19 +28,19 @@ class Configuration {
   HSTR_OPTIONS options() const;
   void set_libraries(HSTR_ISA_TYPE isa, std::uint32_t count, char* const* names, const int* flags);
   void set_mkl(HSTR_MKL_INTERFACE mkl) noexcept { mkl_ = mkl; }
-  /// Forgets everything.
+  /// Resets everything.
   void reset();
 
   SinkLists sink_lists() const;
   HSTR_MKL_INTERFACE mkl() const noexcept { return mkl_; }
   HSTR_DEP_POLICY policy() const noexcept { return policy_; }
-  /// Of synchronisations, as weir takes it.
+  /// The timeout of synchronisations, as a weir timeout.
   std::int64_t timeout_ns() const noexcept;
 
  private:
   mutable std::mutex mutex_;
   HSTR_OPTIONS options_;
-  NameList card_names_, host_names_;  // that the options point to
+  NameList card_names_, host_names_;  // the targets of pointers in the options
   SinkLists sinks_;
   std::atomic<HSTR_DEP_POLICY> policy_;
   std::atomic<int> timeout_ms_;

@@ -17,7 +17,7 @@ inline CpuMask read_mask(const std::uint64_t* words) {
   return mask;
 }
 
-/// Does nothing when there is nowhere to write to.
+/// Does nothing without a destination.
 inline void write_mask(const CpuMask& mask, std::uint64_t* words) {
   if (words == nullptr) return;
   for (std::size_t word = 0; word < mask.size() / 64; ++word) words[word] = 0;

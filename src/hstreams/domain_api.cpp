@@ -11,7 +11,7 @@ namespace {
 
 constexpr HSTR_INFO_TYPE kKind = HSTR_INFO_TYPE_MISC;
 
-/// Copies as many as there are and fit, and says when these numbers differ.
+/// Copies as many elements as fit, and reports when the numbers differ.
 template <class Id>
 void copy_ids(const std::vector<Id>& ids, std::uint32_t room, Id* out) {
   std::copy_n(ids.begin(), std::min<std::size_t>(ids.size(), room), out);

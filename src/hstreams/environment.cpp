@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kMostThreads = 1024;  // bits of a mask
 constexpr unsigned kMostCards = 32;
-constexpr unsigned kCardThreads = 244;  // of the cards that programs were written for
+constexpr unsigned kCardThreads = 244;  // of the coprocessors that programs were written for
 constexpr std::size_t kLeastMemory = 1 << 20;
 
 std::string text_of(const char* name) {
@@ -36,7 +36,8 @@ unsigned number_of(const char* name, unsigned otherwise, unsigned least, unsigne
   return value;
 }
 
-/// A number with a suffix, "2M": so many bytes, at most what fits. Nothing for any other text.
+/// Parses a number of bytes with a suffix, "2M", clamped to the range of the type. nullopt for any
+/// other text.
 std::optional<std::size_t> parse_size(const std::string& text) {
   constexpr std::string_view kSuffixes = "BKMGT";
   std::size_t value = 0;
@@ -76,7 +77,7 @@ Kinds kinds_in(std::string_view domains) {
   return kinds;
 }
 
-/// Reads which domains to open, and adds what every program needs: the host and a card.
+/// Reads the domains to open, and adds the host and a device, which every program needs.
 void read_domains(Environment& read) {
   if (!text_of("WEIR_SIM_CARDS").empty()) {
     read.domains = "host";

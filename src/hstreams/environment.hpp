@@ -6,17 +6,17 @@
 namespace weir::hs {
 
 struct Environment {
-  std::string domains;       ///< of weir, the host among them
-  unsigned simulated_cards;  ///< beside these
-  unsigned threads;          ///< that a card says it has
-  std::size_t memory;        ///< bytes of each simulated card; 0: what suits the machine
-  unsigned host_cpus;        ///< that the host says it has; 0: its own, but some at least
+  std::string domains;       ///< domains of weir, the host included
+  unsigned simulated_cards;  ///< in addition to these
+  unsigned threads;          ///< that a device reports
+  std::size_t memory;        ///< bytes of each simulated card; 0: chosen by the machine's memory
+  unsigned host_cpus;        ///< that the host reports; 0: its own, with a minimum
   std::string checksums;
   std::string sink_path, mic_path, host_sink_path;
-  std::size_t huge_from;  ///< bytes of instances that want huge pages
+  std::size_t huge_from;  ///< size in bytes from which instances use huge pages
 };
 
-/// Reads them. Throws Error{OUT_OF_RANGE} naming a value that nobody could use.
+/// Reads the variables. Throws Error{OUT_OF_RANGE} naming an invalid value.
 Environment read_environment();
 
 }  // namespace weir::hs

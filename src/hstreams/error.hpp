@@ -13,7 +13,7 @@
 
 namespace weir::hs {
 
-/// What a call returns, why, and the line that said so.
+/// The result of a call, its reason, and the source line that detected it.
 class Error : public std::runtime_error {
  public:
   Error(HSTR_RESULT result, const std::string& message, std::source_location where)
@@ -26,7 +26,7 @@ class Error : public std::runtime_error {
   std::source_location where_;
 };
 
-/// A format that knows where it was written.
+/// A format string with its source location.
 template <class... Values>
 struct PlacedText {
   template <class String>
@@ -45,7 +45,7 @@ template <class... Values>
   throw Error(result, fmt::format(text.format, values...), text.where);
 }
 
-/// The result that a program of hStreams gets for a status of weir.
+/// Returns the hStreams result for a weir status.
 HSTR_RESULT result_of(weir_status status) noexcept;
 
 /// The name of an enumerator, nullptr for no result.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr int kMostTries = 64;
 
-/// Address space that nobody else gets meanwhile.
+/// Reserves address space while it exists.
 class Decoy {
  public:
   explicit Decoy(std::size_t bytes)
@@ -33,8 +33,8 @@ class Decoy {
   void* address_;
 };
 
-/// Makes a buffer of weir. A program may free memory that is still a buffer: the system then hands
-/// its addresses out again, and weir refuses them. Decoys take such addresses away.
+/// Creates a weir buffer. A program may free memory that is still a buffer; the system then reuses
+/// its addresses, and weir refuses them. Decoys reserve such addresses.
 weir::Buffer make_buffer(const weir::Runtime& runtime, std::size_t bytes,
                          const weir_buffer_options& options) {
   std::vector<Decoy> decoys;

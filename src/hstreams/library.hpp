@@ -1,4 +1,4 @@
-// The layer as one process has it: configuration, the last failure, and the session.
+// The state of the layer in a process: configuration, the last failure, and the session.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,19 @@ namespace weir::hs {
 
 class Library {
  public:
-  /// The one of the process, which is never destroyed: threads may outlive main().
+  /// The instance of the process; never destroyed, because threads may outlive main().
   static Library& get();
 
-  /// Begins a session, or does nothing when there is one. Throws Error.
+  /// Begins a session, unless there is one. Throws Error.
   void init(const char* version);
   /// Waits for calls in progress and ends the session. Throws Error{NOT_INITIALIZED}.
   void fini();
-  /// The same, unless another thread was faster.
+  /// Ends the session, unless another thread has ended it.
   void fini_if_open() noexcept;
   bool initialized();
 
-  /// Runs code(session), which cannot end meanwhile. Throws Error{NOT_INITIALIZED} without one.
+  /// Runs code(session); the session cannot end meanwhile. Throws Error{NOT_INITIALIZED} without a
+  /// session.
   template <class Code>
   decltype(auto) with_session(Code&& code) {
     const std::shared_lock lock(gate_);

@@ -9,7 +9,7 @@
 
 namespace weir::hs {
 
-/// Prints messages of the levels and kinds that are wanted, a line each. Any thread may write.
+/// Prints messages of the enabled levels and kinds, a line each. Any thread may write.
 class Log {
  public:
   /// The log of the process.
@@ -29,7 +29,7 @@ class Log {
   std::atomic<std::uint64_t> kinds_{~std::uint64_t{0}};
 };
 
-/// Formats and writes a message if it is wanted.
+/// Formats and writes a message if its level and kind are enabled.
 template <class... Values>
 void log(HSTR_LOG_LEVEL level, HSTR_INFO_TYPE kind, Text<const Values&...> text,
          const Values&... values) {

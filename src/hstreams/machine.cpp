@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint64_t kCardMemory = std::uint64_t{8} << 30;
 
-/// Cores that this process may use; those of one core's threads have the same list of siblings.
+/// Returns the number of cores that this process may use: hardware threads of one core have the
+/// same list of siblings.
 std::size_t core_count() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -34,7 +35,8 @@ std::size_t core_count() {
   return cores.empty() ? 1 : cores.size();
 }
 
-/// Bytes that this process may use: of the machine, or what its control group grants.
+/// Returns the bytes that this process may use: the machine's memory, or the limit of its control
+/// group.
 std::uint64_t memory_limit() {
   auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -47,13 +49,14 @@ std::uint64_t memory_limit() {
   return bytes;
 }
 
-/// What a real card has, but with all simulated cards and the host no more than half of what there
-/// is: programs size their buffers by it, and have them in their own memory, too.
+/// Returns the memory of a simulated card: that of a real coprocessor, but at most so much that all
+/// simulated cards and the host together take half of the memory limit, because programs size their
+/// buffers by it and also have them in their own memory.
 std::uint64_t default_memory(std::size_t simulated_cards) {
   return std::min(kCardMemory, memory_limit() / (2 * (simulated_cards + 1)));
 }
 
-/// Domains of a specification, each with its settings.
+/// Splits a specification into domains with their settings.
 std::vector<std::string> split_domains(const std::string& specification) {
   std::vector<std::string> domains;
   for (std::size_t begin = 0; begin <= specification.size();) {
@@ -72,8 +75,8 @@ std::vector<std::string> split_domains(const std::string& specification) {
 
 bool is_simulated(const std::string& domain) { return domain.substr(0, domain.find(':')) == "sim"; }
 
-/// Simulated cards may use every core of the machine, as the host may, and have the memory that
-/// programs are told of, unless their specification says it.
+/// Simulated cards may use every core of the machine, like the host, and have the memory that the
+/// layer reports to programs, unless their specification sets it.
 std::string specification(const Environment& environment, std::size_t cores) {
   std::vector<std::string> domains = split_domains(environment.domains);
   for (unsigned i = 0; i < environment.simulated_cards; ++i) {

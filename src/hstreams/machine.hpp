@@ -1,4 +1,4 @@
-// The domains of weir that a program gets as its host and its cards.
+// The weir domains that a program gets as its host and its devices.
 #pragma once
 
 #include <weir/weir.hpp>
@@ -7,7 +7,7 @@
 
 namespace weir::hs {
 
-/// Opens them. Throws Error{DEVICE_NOT_INITIALIZED}.
+/// Opens the domains. Throws Error{DEVICE_NOT_INITIALIZED}.
 weir::Runtime open_machine(const Environment& environment);
 
 }  // namespace weir::hs

@@ -16,8 +16,8 @@ Function* find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Runs an empty region of so many threads, 0: as many as the calling thread's regions have. The
-/// function is that of GNU's OpenMP; others have it, too.
+/// Runs an empty region of `threads` threads, 0: the number of the calling thread's regions. The
+/// function is from GNU's OpenMP; other runtimes have it, too.
 void run_region(unsigned threads) {
   using Fork = void(void (*)(void*), void*, unsigned, unsigned);
   const auto fork = find<Fork>("GOMP_parallel");
@@ -71,7 +71,7 @@ void OpenMpCensus::add(std::size_t threads) {
   if (!holder_.joinable()) {
     try {
       holder_ = std::thread([this] { hold_team(); });
-    } catch (const std::system_error&) {  // without threads it costs time, and nothing else
+    } catch (const std::system_error&) {  // without the thread, programs are only slower
       return;
     }
   }
@@ -80,7 +80,7 @@ void OpenMpCensus::add(std::size_t threads) {
   changed_.wait(lock, [this] { return counted_ == wanted_; });
 }
 
-/// The life of the thread that has the team: OpenMP ends the team when this thread ends.
+/// The main function of the thread that has the team; OpenMP ends the team when this thread ends.
 void OpenMpCensus::hold_team() {
   std::unique_lock lock(mutex_);
   while (!over_) {

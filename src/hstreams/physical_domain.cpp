@@ -10,7 +10,7 @@ namespace weir::hs {
 namespace {
 
 constexpr std::size_t kHostThreads = 8;    // programs reserve some of them
-constexpr std::size_t kSystemThreads = 4;  // of a card: the first and the last three
+constexpr std::size_t kSystemThreads = 4;  // of a device: the first and the last three
 
 std::size_t threads_of(bool host, std::size_t cores, const Environment& environment) {
   if (!host) return environment.threads;
@@ -19,7 +19,7 @@ std::size_t threads_of(bool host, std::size_t cores, const Environment& environm
   return std::min(wanted, CpuMask().size());
 }
 
-/// From the name of a processor, "... @ 2.30GHz".
+/// Parses the clock in the name of a processor, "... @ 2.30GHz".
 std::uint32_t mhz_in(const char* description) {
   const char* const at = std::strstr(description, "@ ");
   return at != nullptr

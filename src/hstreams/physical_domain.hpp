@@ -1,4 +1,4 @@
-// The host, or a card.
+// The host, or a device.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace weir::hs {
 
-/// A domain of weir with the hardware threads that programs see of it.
+/// A weir domain with the hardware threads that the layer reports to programs.
 struct PhysicalDomain {
   PhysicalDomain(HSTR_PHYS_DOM id, const weir::Domain& domain, const Environment& environment);
 
-  /// The cores that threads stand for: neighbours share one when there are more threads.
+  /// Returns the cores that the threads of a mask map to: neighbouring threads share one when there
+  /// are more threads than cores.
   std::vector<std::uint32_t> cores_of(const CpuMask& mask) const;
   bool is_host() const noexcept { return id < 0; }
   CpuMask usable() const { return max & ~avoid; }
@@ -28,10 +29,10 @@ struct PhysicalDomain {
   std::uint32_t mhz;
   std::uint64_t bytes;
   CpuMask max;
-  CpuMask avoid;  ///< those that a card's system uses
+  CpuMask avoid;  ///< threads reserved for the device's system
 };
 
-/// Whether a program can tell the two apart.
+/// Whether a program sees no difference between the two.
 bool alike(const PhysicalDomain& a, const PhysicalDomain& b);
 
 }  // namespace weir::hs

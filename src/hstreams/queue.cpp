@@ -62,7 +62,7 @@ weir_stream* Queue::loose() {
   return loose_.handle();
 }
 
-/// The stream for the next action, which waits there for all it has to.
+/// Returns the stream for the next action, after enqueueing the barrier that the policy requires.
 weir_stream* Queue::stream_for(HSTR_DEP_POLICY policy) {
   if (policy == HSTR_DEP_POLICY_NONE) return loose();
   const bool conservative = policy == HSTR_DEP_POLICY_CONSERVATIVE;
@@ -151,7 +151,7 @@ weir_event Queue::mark() {
 
 weir_event Queue::join(std::vector<weir_event> events) {
   const std::lock_guard lock(mutex_);
-  const Operand none = readwrite(order_.all());  // the stream looks at no operands
+  const Operand none = readwrite(order_.all());  // the stream ignores operands
   while (events.size() > 1 || events.empty()) {
     std::vector<weir_event> joined;
     for (std::size_t first = 0; first < events.size() || joined.empty(); first += kMostEvents) {

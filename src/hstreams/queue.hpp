@@ -1,4 +1,4 @@
-// A physical stream: what logical streams of one domain with the same mask share.
+// A physical stream, shared by the logical streams of one domain with the same mask.
 #pragma once
 
 #include <mutex>
@@ -13,8 +13,8 @@
 
 namespace weir::hs {
 
-/// A stream of weir that keeps the order of hStreams: computes run one after the other, transfers
-/// where their memory allows. Any thread may enqueue. Destroying it waits for its actions.
+/// A weir stream with the order of hStreams: computes run one after the other, transfers where
+/// their memory allows. Any thread may enqueue. Destroying it waits for its actions.
 class Queue {
  public:
   /// openmp: threads to set before each call, 0: as many as there are cores.
@@ -27,13 +27,14 @@ class Queue {
   weir_event compute(const SinkKernel& kernel, const SinkCall& call, HSTR_DEP_POLICY policy);
   weir_event transfer(const weir_endpoint& source, const weir_endpoint& target,
                       HSTR_DEP_POLICY policy);
-  /// The same by a stream of another domain: `own` is the end that this one orders, `far` the one
-  /// in the courier's memory. Transfers of other parts there neither wait for this one nor fail
-  /// with it.
+  /// transfer() by the stream of another domain: `own` is the end that this stream orders, `far`
+  /// the end in the courier's memory. Transfers of other parts of that memory neither wait for this
+  /// one nor fail with it.
   weir_event transfer_by(Queue& courier, const weir_endpoint& source, const weir_endpoint& target,
                          const Region& own, const Region& far, HSTR_DEP_POLICY policy);
-  /// The same between two devices without a link, through host memory `stage` of the same size that
-  /// nobody else uses until the event is complete. Also orders this stream under policy NONE.
+  /// transfer_by() between two devices without a link, staged through host memory `stage` of the
+  /// same size, which nothing else may use until the event is complete. Also orders this stream
+  /// under policy NONE.
   weir_event transfer_staged(Queue& courier, const weir_endpoint& source,
                              const weir_endpoint& target, const weir_endpoint& stage,
                              const Region& own, const Region& far, HSTR_DEP_POLICY policy);
@@ -41,13 +42,14 @@ class Queue {
   weir_event run(const weir::Kernel& kernel, std::span<const Operand> operands,
                  std::span<const Scalar> scalars, HSTR_DEP_POLICY policy);
 
-  /// Waits for events, without any for everything so far, and holds everything later.
+  /// Enqueues a wait for events, or without any for all earlier actions; all later actions wait for
+  /// it.
   weir_event barrier(std::vector<weir_event> events);
-  /// Waits for the same, and holds what touches the parts.
+  /// Enqueues the same wait; only later actions that access the parts wait for it.
   weir_event wait(std::vector<weir_event> events, const std::vector<Operand>& parts);
-  /// An event for everything so far.
+  /// Returns an event for all earlier actions.
   weir_event mark();
-  /// An event for other events.
+  /// Returns an event that completes after other events.
   weir_event join(std::vector<weir_event> events);
 
   weir_status synchronize(std::int64_t timeout_ns) const {
@@ -63,10 +65,10 @@ class Queue {
   const int openmp_;
   std::mutex mutex_;
   bool conservative_ = false;  // the last action was
-  weir::Buffer order_;         // what computes write, to run one after the other
+  weir::Buffer order_;         // operand that all computes write, which serialises them
   weir::Place place_;
   weir::Stream main_;
-  weir::Stream loose_;  // keeps no order; made on first use
+  weir::Stream loose_;  // unordered; created on first use
 };
 
 }  // namespace weir::hs

@@ -1,4 +1,4 @@
-// Everything between the beginning and the end of a program's use of the layer.
+// The state of the layer from its initialisation to its end.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ struct LogicalStream {
   std::atomic<std::uint64_t> downloads{0};
 };
 
-/// What hStreams_EnqueueCompute() is given.
+/// The arguments of hStreams_EnqueueCompute().
 struct ComputeRequest {
   const char* name;
   std::span<const std::uint64_t> scalars;
@@ -48,7 +48,7 @@ struct ComputeRequest {
   std::uint16_t result_bytes;
 };
 
-/// What hStreams_EnqueueDataXDomain1D() is given.
+/// The arguments of hStreams_EnqueueDataXDomain1D().
 struct TransferRequest {
   void* write;
   void* read;
@@ -56,8 +56,8 @@ struct TransferRequest {
   HSTR_LOG_DOM target, source;
 };
 
-/// Domains, streams and buffers of one program. Any thread may call. Functions check what their
-/// arguments name and throw Error with the result that the contract gives them.
+/// Domains, streams and buffers of one program. Any thread may call. Functions check their
+/// arguments and throw Error with the result that the API's contract states.
 class Session {
  public:
   /// Opens the machine. Throws Error.
@@ -84,7 +84,7 @@ class Session {
                 const HSTR_LOG_DOM* domains);
   void deallocate(const void* address);
   void add_instances(const void* address, std::span<const HSTR_LOG_DOM> domains);
-  /// Without a list: all of them, also the program's memory.
+  /// Without a list: removes all instances, also the program's memory.
   void remove_instances(const void* address, const std::span<const HSTR_LOG_DOM>* domains);
   std::vector<HSTR_LOG_DOM> instances_of(const void* address);
   HSTR_BUFFER_PROPS props_of(const void* address);
@@ -93,7 +93,7 @@ class Session {
   HSTR_EVENT transfer(HSTR_LOG_STR stream, void* write, void* read, std::uint64_t bytes,
                       HSTR_XFER_DIRECTION direction);
   HSTR_EVENT transfer(HSTR_LOG_STR stream, const TransferRequest& request);
-  /// count: of addresses, as the interface encodes it.
+  /// count: the number of addresses, as the interface encodes it.
   HSTR_EVENT wait_in_stream(HSTR_LOG_STR stream, std::span<const HSTR_EVENT> events,
                             std::int32_t count, void* const* addresses);
 
@@ -102,7 +102,7 @@ class Session {
   void wait(std::span<const HSTR_EVENT> events, bool all, std::int64_t timeout_ns);
   bool complete(const HSTR_EVENT& event) const;
 
-  /// Makes domains and streams as hStreams_app_init_domains() does: all of them, or none.
+  /// Creates domains and streams like hStreams_app_init_domains(): all of them, or none.
   void partition(std::span<const std::uint32_t> places, std::uint32_t oversubscription);
 
  private:
@@ -156,7 +156,7 @@ class Session {
   std::vector<PhysicalDomain> cards_;
   std::optional<PhysicalDomain> host_;  // once it is open
 
-  mutable std::shared_mutex mutex_;  // the four below
+  mutable std::shared_mutex mutex_;  // guards the four below
   BufferTable buffers_;
   std::map<HSTR_LOG_DOM, LogicalDomain> domains_;
   std::map<HSTR_LOG_STR, LogicalStream> streams_;

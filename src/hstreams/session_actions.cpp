@@ -13,7 +13,7 @@ namespace {
 
 HSTR_EVENT export_event(const weir_event& event) { return std::bit_cast<HSTR_EVENT>(event); }
 
-/// Says that two ranges of one instance have bytes in common.
+/// Whether two different ranges of one instance have bytes in common.
 bool overlap(const weir_region& a, const weir_region& b) {
   return a.offset != b.offset && a.offset < b.offset + b.extent[0] &&
          b.offset < a.offset + a.extent[0];
@@ -119,7 +119,7 @@ weir_event Session::copy(LogicalStream& stream, HSTR_LOG_STR id, const End& sour
                            own.region, far.region, policy);
 }
 
-/// Copies directly where weir can, otherwise through host memory.
+/// Copies directly where weir supports it, otherwise through host memory.
 weir_event Session::copy_between_devices(Queue& queue, const End& source, const End& target,
                                          bool from_here) {
   const HSTR_DEP_POLICY policy = configuration_.policy();
@@ -137,7 +137,7 @@ weir_event Session::copy_between_devices(Queue& queue, const End& source, const 
   return staging_.use(runtime_, source.region.region.extent[0], enqueue);
 }
 
-/// Enqueues a checksum, but for domains that run no code of the host.
+/// Enqueues a checksum, except in domains that do not run host code.
 void Session::inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const {
   try {
     const Operand operand = read(payload);
@@ -147,7 +147,7 @@ void Session::inspect(Queue& queue, const Region& payload, std::span<const Scala
   }
 }
 
-/// A queue of a card for transfers that streams of the host ask for.
+/// Returns the queue of a device for transfers that streams of the host enqueue.
 Queue& Session::courier_of(const PhysicalDomain& card) {
   const std::lock_guard lock(courier_mutex_);
   std::unique_ptr<Queue>& courier = couriers_[card.id];
@@ -158,14 +158,14 @@ Queue& Session::courier_of(const PhysicalDomain& card) {
   return *courier;
 }
 
-/// Lets couriers forget what failed: the streams of the host that asked for it have said so. Waits
-/// for what they do for others.
+/// Synchronises the couriers, which clears their failures: the host streams that enqueued the
+/// transfers have reported them. Also waits for their other transfers.
 void Session::renew_couriers() {
-  std::vector<const Queue*> couriers;  // none goes before the session does
+  std::vector<const Queue*> couriers;  // couriers live as long as the session
   {
     const std::lock_guard lock(courier_mutex_);
     for (const auto& [card, courier] : couriers_) {
-      if (courier != nullptr) couriers.push_back(courier.get());  // there was no memory for it
+      if (courier != nullptr) couriers.push_back(courier.get());  // null: creating it has failed
     }
   }
   for (const Queue* courier : couriers) {
@@ -173,7 +173,7 @@ void Session::renew_couriers() {
   }
 }
 
-/// The events that weir knows: all others are complete.
+/// Returns the events that weir knows; all others are complete.
 std::vector<weir_event> Session::known(std::span<const HSTR_EVENT> events) const {
   std::vector<weir_event> found;
   for (const HSTR_EVENT& event : events) {

@@ -27,7 +27,7 @@ void check_no_source(std::span<const HSTR_LOG_DOM> domains) {
 
 }  // namespace
 
-/// Refuses unknown domains and those that are named twice.
+/// Refuses unknown and repeated domains.
 void Session::check_new_instances(std::span<const HSTR_LOG_DOM> domains) const {
   for (const HSTR_LOG_DOM domain : domains) find_domain(domain, HSTR_RESULT_DOMAIN_OUT_OF_RANGE);
   std::vector<HSTR_LOG_DOM> sorted(domains.begin(), domains.end());
@@ -53,9 +53,9 @@ void Session::instantiate(Buffer& buffer, HSTR_LOG_DOM domain) {
   buffer.instances.emplace(domain, std::move(made));
 }
 
-/// Makes the memory of an instance on a card now, if there is room: programs do not expect that
-/// their first transfer pays for it. One thread touches it, so a program that wants it near the
-/// cores that use it gets it when they do.
+/// Allocates the memory of an instance on a device now, if there is room, so that the first
+/// transfer does not pay for it. One thread accesses it here; if the program asks for memory near
+/// the cores that use it, their first access allocates it instead.
 void Session::materialize(const Instance& instance, const PhysicalDomain& there,
                           const HSTR_BUFFER_PROPS& props) {
   if (there.is_host() || (props.flags & HSTR_BUF_PROP_AFFINITIZED) != 0) return;
@@ -69,7 +69,8 @@ void Session::materialize(const Instance& instance, const PhysicalDomain& there,
   touch(courier_of(there), instance);
 }
 
-/// Uses an instance on its device, on which it may be that no code of the host runs.
+/// Accesses an instance on its device: by a kernel, or by a transfer if the device does not run
+/// host code.
 void Session::touch(Queue& courier, const Instance& instance) const {
   const Operand whole = write(instance.memory.all());
   const Region first = instance.memory.range(0, 1);

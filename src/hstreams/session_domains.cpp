@@ -136,7 +136,7 @@ std::shared_ptr<Queue> Session::queue_for(HSTR_LOG_STR id, const LogicalDomain& 
   return make_queue(*domain.physical, mask, fmt::format("stream {}", id));
 }
 
-/// Makes a queue, whose OpenMP threads are there when its first sink function is called.
+/// Creates a queue, and starts its OpenMP threads before its first sink function is called.
 std::shared_ptr<Queue> Session::make_queue(const PhysicalDomain& physical, const CpuMask& mask,
                                            const std::string& name) {
   const bool on_demand = configuration_.options().openmp_policy == HSTR_OPENMP_ON_DEMAND;

@@ -8,7 +8,7 @@
 
 namespace weir::hs {
 
-/// Divides the threads that a card's system leaves over logical domains, the last getting the rest.
+/// Divides the usable threads of a device over logical domains; the last one gets the remainder.
 void Session::partition_cards(std::size_t count) {
   const std::size_t cards = std::min(cards_.size(), count);
   partitions_.reserve(count);
@@ -25,7 +25,7 @@ void Session::partition_cards(std::size_t count) {
   }
 }
 
-/// Divides the threads of a logical domain over places, the first ones getting one more.
+/// Divides the threads of a logical domain over places; the first ones get one more.
 std::vector<CpuMask> Session::places_in(HSTR_LOG_DOM id, std::size_t count) const {
   const CpuMask mask = domain(id, HSTR_RESULT_DOMAIN_OUT_OF_RANGE).mask;
   const std::size_t threads = mask.count();
@@ -88,7 +88,7 @@ void Session::undo_partition(bool domains, HSTR_LOG_STR first_stream) noexcept {
   const auto unless_gone = [](const auto& remove) {
     try {
       remove();
-    } catch (const std::exception&) {  // the program was faster
+    } catch (const std::exception&) {  // the program has removed it meanwhile
     }
   };
   while (next_stream_ > first_stream) {

@@ -1,5 +1,4 @@
-// What is done once, before the actions of a program: as kernels of weir, on the cores that need
-// it.
+// Setup work before the actions of a program, as weir kernels on the cores that need it.
 #pragma once
 
 #include <weir/weir.hpp>
@@ -10,7 +9,7 @@ class SetupKernels {
  public:
   explicit SetupKernels(const weir::Runtime& runtime);
 
-  /// Touches every page of operand 0.
+  /// Writes to every page of operand 0.
   const weir::Kernel& touch() const noexcept { return touch_; }
   /// Starts the OpenMP threads of a place, on the thread that will call its sink functions.
   const weir::Kernel& start_openmp() const noexcept { return start_openmp_; }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostWords = (HSTR_ARGS_SUPPORTED) + 2;
 constexpr std::size_t kUsualWords = HSTR_ARGS_IMPLEMENTED + 2;
 
-/// The scalars of an action: these, then the words of the call or where they are.
+/// The scalars of an action: these, then the words of the call or their address.
 enum Header : std::size_t { kFunction, kScalars, kResult, kResultBytes, kOpenMp, kParcel, kWords };
 constexpr std::size_t kMostDirect = 255 - kWords;  // weir takes 255 scalars
 
@@ -29,7 +29,7 @@ void call(std::uint64_t function, const std::uint64_t* words, std::index_sequenc
   reinterpret_cast<void (*)(Word<index>...)>(function)(words[index]...);
 }
 
-/// Calls a function that takes any number of words. Those after its own it does not see.
+/// Calls a function with any number of words; it ignores words beyond its own parameters.
 void call(std::uint64_t function, const std::uint64_t* words, std::size_t count) {
   if (count <= kUsualWords) {
     call(function, words, std::make_index_sequence<kUsualWords>());

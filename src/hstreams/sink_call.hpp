@@ -1,4 +1,4 @@
-// Calls of sink functions, as actions of weir.
+// Calls of sink functions as weir actions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weir::hs {
 
-/// One call, on its way into a stream.
+/// One call, before it is enqueued.
 struct SinkCall {
   const char* name;
   void* function;
@@ -21,13 +21,13 @@ struct SinkCall {
   std::uint16_t result_bytes;
 };
 
-/// The kernel of weir that calls any sink function.
+/// The weir kernel that calls any sink function.
 class SinkKernel {
  public:
   explicit SinkKernel(const weir::Runtime& runtime);
 
-  /// Enqueues a call. `order` is one more operand that the function does not see; `openmp` threads
-  /// are set before the call, 0: as many as the stream has cores.
+  /// Enqueues a call. `order` is an additional operand that is not passed to the function. The
+  /// OpenMP thread count is set to `openmp` before the call, 0: the number of cores of the stream.
   weir_event enqueue(weir_stream* stream, const SinkCall& call, const Operand& order,
                      int openmp) const;
 

@@ -12,12 +12,12 @@
 
 namespace weir::hs {
 
-/// The libraries of one program, for its cards and for its host.
+/// The libraries of one program, for its devices and for its host.
 class SinkLibraries {
  public:
-  /// Opens them. Throws Error{BAD_NAME} when no list for cards can be satisfied. Of a library that
-  /// exists and cannot be loaded, and of one that is listed for the host and missing, the log has
-  /// the reason as an error.
+  /// Opens the libraries. Throws Error{BAD_NAME} when no list for devices can be satisfied. Logs an
+  /// error with the reason for a library that exists and cannot be loaded, and for a missing one in
+  /// the host's list.
   SinkLibraries(const SinkLists& lists, const Environment& environment, bool with_blas);
 
   /// Finds a function: in the libraries, in the program, among the built-in ones. Throws
@@ -32,7 +32,7 @@ class SinkLibraries {
   using Folders = std::vector<std::string>;
   struct Side {
     std::vector<Library> libraries;
-    std::string not_loaded;  ///< what the loader said of libraries that exist
+    std::string not_loaded;  ///< the loader's messages for libraries that exist
     std::unordered_map<std::string, void*> known;
   };
 

@@ -9,7 +9,7 @@ namespace weir::hs {
 
 namespace {
 
-constexpr std::uint64_t kLeast = 1 << 16;  // so that one stage does for many sizes
+constexpr std::uint64_t kLeast = 1 << 16;  // so that one stage serves many sizes
 
 bool is_complete(const weir::Runtime& runtime, const weir_event& event) {
   weir_event_info info = WEIR_EVENT_INFO_INIT;

@@ -10,12 +10,12 @@
 
 namespace weir::hs {
 
-/// Buffers that are used in turn. None is destroyed before all of them are: that would wait for
-/// everything earlier in the streams that used it.
+/// Buffers used round robin. All are destroyed together at the end: destroying one earlier would
+/// wait for all earlier actions of the streams that used it.
 class Staging {
  public:
-  /// Calls enqueue(stage) with `bytes` of host memory that nobody else uses until the event that it
-  /// returns is complete. Returns that event. Any thread may call.
+  /// Calls enqueue(stage) with `bytes` of host memory that is reserved until the event that
+  /// enqueue() returns is complete. Returns that event. Any thread.
   weir_event use(const weir::Runtime& runtime, std::uint64_t bytes,
                  const std::function<weir_event(const weir_endpoint& stage)>& enqueue);
 
@@ -24,7 +24,7 @@ class Staging {
     weir::Buffer memory;
     std::uint64_t bytes;
     weir_event last;
-    bool failed;  ///< to enqueue all that would use it: never used again
+    bool failed;  ///< enqueue() has failed: never used again
   };
   Stage& free_stage(const weir::Runtime& runtime, std::uint64_t bytes);
 
