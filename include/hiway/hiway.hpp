@@ -51,10 +51,10 @@
 
 namespace HiWayLib {
 
-/// From where to where a tunnel leads; GPU stands for any domain that runs kernels.
+/// The two ends of a tunnel; GPU means any domain that runs kernels.
 enum TunnelDirection { CPU_TO_CPU, CPU_TO_GPU, GPU_TO_CPU, GPU_TO_GPU };
 
-/// What put_h() takes when no thread without an item will put any more into a tunnel.
+/// The argument of put_h() that closes a tunnel for threads without an item.
 struct EndFlag {};
 inline constexpr EndFlag endFlag_h{};
 
@@ -64,7 +64,7 @@ struct StencilConfig {
   std::size_t rows = 0, columns = 0;
   std::size_t halo = 1;         ///< values on each side that a value depends on
   bool corners = true;          ///< diagonal neighbours, too; false: for a cross
-  std::size_t region_rows = 0;  ///< what is copied at once; 0: 64
+  std::size_t region_rows = 0;  ///< size of a region, copied at once; 0: 64
   std::size_t region_columns = 0;
   std::size_t sweeps = 1;
   weir::Kernel kernel = {};
@@ -78,29 +78,29 @@ using Clock = std::chrono::steady_clock;
 /// A batch that a worker offers to threads of the program.
 struct Offer {
   std::mutex mutex;
-  weir_batch* batch;  ///< null: the worker has gone on without an answer
+  weir_batch* batch;  ///< null: the worker no longer waits for the answer
   weir_status status = WEIR_STATUS_OK;
   const char* message = "";
   bool over = false;
-  std::condition_variable answered;  ///< or the service ends
-  std::size_t index = 0;             ///< of the first item that no thread has had
-  Clock::duration worked{0};         ///< of threads that had it
+  std::condition_variable answered;  ///< notified also when the service ends
+  std::size_t index = 0;             ///< of the first item that no thread has taken
+  Clock::duration worked{0};         ///< of the threads that had the batch
 };
 
 /// The batch that a thread works on.
 struct Holding {
   std::shared_ptr<Offer> offer;
-  std::uint64_t service = 0;  ///< of those that there were
+  std::uint64_t service = 0;  ///< number of the service that handed it out
   int tunnel = -1;
   std::vector<std::byte> items;
   std::size_t index = 0, count = 0;
   Clock::time_point taken;
   std::condition_variable wake;  ///< of a thread that waits for an offer
   bool woken = false;
-  Holding* next = nullptr;  ///< that has waited longer
-  bool active = false;      ///< get_h() has given an item that endTask_h() has not ended
+  Holding* next = nullptr;  ///< next in Tunnel::waiting: waits longer
+  bool active = false;      ///< between get_h() and endTask_h()
 
-  /// A thread that ends with an item fails it; without one it leaves the rest to others.
+  /// When a thread exits with an item, the item fails; without one, other threads get the rest.
   ~Holding();
 };
 
@@ -120,7 +120,7 @@ struct Tunnel {
   bool ends_on_cpu() const noexcept { return direction == CPU_TO_CPU || direction == GPU_TO_CPU; }
 };
 
-/// What configKernel() said.
+/// The settings of configKernel().
 struct Code {
   int input;
   std::vector<int> outputs;
@@ -129,7 +129,7 @@ struct Code {
   weir::KernelStageOptions options;
 };
 
-/// What configStencilTunnel() said, and which tiles are there.
+/// The settings of configStencilTunnel(), and the tiles that are complete.
 struct Matrix {
   int tunnel;
   std::size_t value_bytes;
@@ -153,7 +153,7 @@ struct Matrix {
   }
 };
 
-/// Where a value of a stencil goes, in front of it.
+/// The header before a value of a stencil: its position.
 struct Spot {
   std::uint32_t row, column;
 };
@@ -168,7 +168,7 @@ class Service {
     static Service service;
     return service;
   }
-  /// Of this thread. What it had of a service that was shut down is forgotten.
+  /// The holding of this thread; that of a service that was shut down is discarded.
   Holding& holding() {
     thread_local Holding held;
     if (held.offer != nullptr && held.service != number_) {
@@ -249,7 +249,7 @@ class Service {
     matrices_.clear();
     codes_.clear();
     {
-      const std::lock_guard<std::mutex> lock(mutex_);  // a thread may just end that has an item
+      const std::lock_guard<std::mutex> lock(mutex_);  // a thread with an item may be exiting
       ++number_;
       tunnels_.clear();
     }
@@ -325,7 +325,7 @@ class Service {
     if (++held.index == held.count) answer(held, WEIR_STATUS_OK, "");
   }
 
-  /// Lets the worker go on that has offered the batch.
+  /// Answers the worker that has offered the batch.
   void answer(Holding& held, weir_status status, const char* message) noexcept {
     const std::shared_ptr<Offer> offer = std::move(held.offer);
     {
@@ -345,7 +345,7 @@ class Service {
     offer->answered.notify_one();
   }
 
-  /// A thread goes elsewhere: with an item it fails that, otherwise others get what is left.
+  /// Gives up a thread's batch: fails its item if it has one, otherwise offers the rest to others.
   void leave(Holding& held) noexcept {
     if (!held.active && give_back(held)) return;
     answer(held, WEIR_STATUS_KERNEL_ERROR, "a thread ended before it called endTask_h()");
@@ -686,7 +686,7 @@ class Service {
     return true;
   }
 
-  /// Into the outlet of the worker that has handed out the item.
+  /// Puts into the outlet of the worker that has handed out the item.
   void put_for(const Holding& held, int id, const void* item, std::size_t bytes) {
     std::size_t outlet = 0;
     for (int i = 0; i < id; ++i) outlet += tunnel(i).starts_on_cpu();
@@ -707,7 +707,7 @@ class Service {
   std::vector<weir_tunnel*> from_cpu_;  ///< outputs of all stages that hand items out
   std::optional<weir::Pipeline> pipeline_;
   std::thread watcher_;
-  std::mutex mutex_;             ///< offers and what follows
+  std::mutex mutex_;             ///< guards offers and all members below
   std::vector<Offer*> offered_;  ///< by workers that wait for an answer
   std::atomic<bool> ended_{false}, stopped_{false};
   bool failed_ = false;
@@ -743,7 +743,7 @@ inline void configKernel(int input, std::vector<int> outputs, const weir::Kernel
       {input, std::move(outputs), kernel, &place, std::move(options)});
 }
 
-/// Makes a tunnel CPU_TO_GPU the way for the values of a stencil.
+/// Makes a tunnel CPU_TO_GPU the input of a stencil.
 template <class StencilType>
 void configStencilTunnel(int id, const StencilConfig& config) {
   static_assert(std::is_trivially_copyable_v<StencilType>, "values are copied as bytes");
@@ -752,11 +752,11 @@ void configStencilTunnel(int id, const StencilConfig& config) {
 
 // ---- Control -----------------------------------------------------------------------------------
 
-/// Starts what moves items. Throws weir::Error when the shape is wrong: see weir_pipeline_start().
+/// Starts the pipeline. Throws weir::Error when the shape is wrong: see weir_pipeline_start().
 inline void setupService() { detail::Service::instance().setup(); }
 
-/// Ends the service, cancelling what still runs, and forgets all tunnels. Throws what ended it
-/// before, if an item failed. No thread is inside another call.
+/// Ends the service, cancels remaining work, and removes all tunnels. Throws the failure of an item
+/// that ended it before. No thread may be inside another call.
 inline void shutdownService() { detail::Service::instance().shutdown(); }
 
 /// Whether all tunnels got their end flag and all items are complete, or the service has failed.
@@ -779,7 +779,7 @@ void put_h(const Type& data, int id) {
 }
 
 /// Gets an item. Waits for one; false at the end, and when another tunnel has items that no thread
-/// takes, so that one thread can take turns on several tunnels.
+/// takes, so that one thread can serve several tunnels.
 template <class Type>
 bool get_h(Type* data, int id) {
   return detail::Service::instance().get(id, data, sizeof *data);
@@ -793,7 +793,7 @@ void set_h(int id, int x, int y, const StencilType& content) {
   detail::Service::instance().set_value(id, x, y, &content, sizeof content);
 }
 
-/// Whether the value at (x, y) was made of its neighbours and is here.
+/// Whether the value at (x, y) is computed and in host memory.
 inline bool isStencilReady_h(int id, int x, int y) {
   return detail::Service::instance().ready(id, x, y);
 }

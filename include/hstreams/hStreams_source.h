@@ -50,7 +50,7 @@ static inline HSTR_RESULT hStreams_Init(void) {
 }
 /** SUCCESS or NOT_INITIALIZED. */
 DllAccess HSTR_RESULT hStreams_IsInitialized(void);
-/** Waits for everything enqueued, frees everything, and forgets options and libraries. */
+/** Waits for all enqueued actions, frees all objects, and resets options and libraries. */
 DllAccess HSTR_RESULT hStreams_Fini(void);
 
 /** Checks and copies options; those of sink libraries and phys_domains_limit matter to the next
@@ -141,7 +141,7 @@ DllAccess HSTR_RESULT hStreams_GetNumLogStreams(HSTR_LOG_DOM in_LogDomainID,
 DllAccess HSTR_RESULT hStreams_GetLogStreamIDList(HSTR_LOG_DOM in_LogDomainID,
                                                   uint32_t in_NumLogStreams,
                                                   HSTR_LOG_STR* out_pLogStreamIDs);
-/** The domain is not looked at. */
+/** The domain is ignored. */
 DllAccess HSTR_RESULT hStreams_GetLogStreamDetails(HSTR_LOG_STR in_LogStreamID,
                                                    HSTR_LOG_DOM in_LogDomainID,
                                                    HSTR_CPU_MASK out_CPUmask);
@@ -209,7 +209,7 @@ DllAccess HSTR_RESULT hStreams_AddBufferLogDomains(void* in_Address, uint64_t in
 /** Waits for the actions on the instances, then drops them; -1: all, also the program's. */
 DllAccess HSTR_RESULT hStreams_RmBufferLogDomains(void* in_Address, int64_t in_NumLogDomains,
                                                   HSTR_LOG_DOM* in_pLogDomainIDs);
-/** Waits for the actions on a buffer and ends it. The program's memory is not touched. */
+/** Waits for the actions on a buffer and ends it. The program's memory does not change. */
 DllAccess HSTR_RESULT hStreams_DeAlloc(void* in_Address);
 /** Number of domains with an instance, except the program's own. */
 DllAccess HSTR_RESULT hStreams_GetBufferNumLogDomains(void* in_Address,

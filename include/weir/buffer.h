@@ -58,10 +58,10 @@ WEIR_API weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size
 
 /**
  * Makes a buffer whose instance in a domain is the program's memory [address, address + bytes)
- * there, with what it holds: an allocation of the CUDA driver on the device of a "cuda" domain, or
- * a part of one; host memory for domains whose own memory is host memory, such as "sim". It must
- * stay valid until the buffer is destroyed and must not overlap another instance there. It is
- * neither freed nor evicted, and does not count as used memory of the domain.
+ * there, with its contents: an allocation of the CUDA driver on the device of a "cuda" domain, or a
+ * part of one; host memory for domains whose own memory is host memory, such as "sim". It must stay
+ * valid until the buffer is destroyed and must not overlap another instance there. It is neither
+ * freed nor evicted, and does not count as used memory of the domain.
  *
  * The host instance is the program's memory at host_address, as with weir_buffer_wrap(), or with
  * NULL new zero-filled memory, which the system allocates on first access. Only transfers copy

@@ -1,6 +1,6 @@
 // Conveyors for C++: typed items, and lambdas for handlers. Header-only, C++20.
 //
-// Contracts are those of <weir/conveyor.h>; what it reports as a status is thrown as weir::Error.
+// Contracts are those of <weir/conveyor.h>; a failure status is thrown as weir::Error.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace weir {
 template <class T>
 concept ConveyorItem = std::is_trivially_copyable_v<T> && sizeof(T) % 8 == 0 && sizeof(T) <= 256;
 
-/// The number of a handler, and what it takes.
+/// The number of a handler, and its item type.
 template <ConveyorItem T>
 struct HandlerOf {
   unsigned number = 0;

@@ -25,7 +25,7 @@ typedef struct weir_fabric weir_fabric;
 typedef struct weir_fabric_options {
   size_t struct_size;
   /**
-   * What connects the ranks; NULL: WEIR_TRANSPORT, else what the program was started by.
+   * What connects the ranks; NULL: WEIR_TRANSPORT, else that of the launcher.
    *
    *   self     this process is the only rank
    *   inproc   all ranks are threads of one process: weir_fabric_simulate()

@@ -1,6 +1,6 @@
 // Fabrics for C++: ranks, collective operations, messages, windows. Header-only, C++20.
 //
-// Contracts are those of <weir/fabric.h>; what it reports as a status is thrown as weir::Error.
+// Contracts are those of <weir/fabric.h>; a failure status is thrown as weir::Error.
 #pragma once
 
 #include <chrono>

@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /**
- * A box of cells: those from begin to before end in x, y and z. Cells count from 0 at the corner of
- * the grid; those outside of it, as in halos at a border, have numbers below 0 or above. A grid of
- * two dimensions is one cell deep in z.
+ * A box of cells: the half-open range [begin, end) in x, y and z. Cells are numbered from 0 at the
+ * corner of the grid; cells outside of it, as in halos at a border, have numbers below 0 or above.
+ * A grid of two dimensions is one cell deep in z.
  */
 typedef struct weir_grid_range {
   int64_t begin[3], end[3];
@@ -35,7 +35,7 @@ static inline uint64_t weir_grid_range_cells(weir_grid_range range) {
          (uint64_t)(range.end[2] - range.begin[2]);
 }
 
-/** Returns the cells that are in both. */
+/** Returns the intersection of two ranges. */
 static inline weir_grid_range weir_grid_range_intersect(weir_grid_range a, weir_grid_range b) {
   for (int d = 0; d < 3; ++d) {
     if (b.begin[d] > a.begin[d]) a.begin[d] = b.begin[d];
@@ -44,8 +44,8 @@ static inline weir_grid_range weir_grid_range_intersect(weir_grid_range a, weir_
   return a;
 }
 
-/** Returns a range without its outermost cells, `width` at both ends; of negative width: with more
- * cells around. */
+/** Returns a range without its outermost `width` cells at both ends; a negative width enlarges the
+ * range. */
 static inline weir_grid_range weir_grid_range_shrink(weir_grid_range range,
                                                      const int64_t width[3]) {
   for (int d = 0; d < 3; ++d) {
@@ -55,7 +55,7 @@ static inline weir_grid_range weir_grid_range_shrink(weir_grid_range range,
   return range;
 }
 
-/** Returns a range moved by so many cells. */
+/** Returns a range moved by `by` cells. */
 static inline weir_grid_range weir_grid_range_shift(weir_grid_range range, const int64_t by[3]) {
   for (int d = 0; d < 3; ++d) {
     range.begin[d] += by[d];
@@ -102,15 +102,13 @@ typedef struct weir_grid_options {
   size_t struct_size;
   unsigned dimensions; /**< 2 or 3 */
   size_t cells[3];     /**< of the grid; in 2 dimensions the third is ignored */
-  bool periodic[3];    /**< whether the cells at one end are neighbours of those at the other */
+  bool periodic[3];    /**< whether cells at one end are neighbours of cells at the other */
   unsigned ranks;      /**< that have blocks */
-  /** Cuts in each dimension make so many blocks of it. All 0: `ranks` blocks with the smallest
-      faces. */
+  /** Number of blocks in each dimension. All 0: `ranks` blocks with the smallest faces. */
   size_t blocks[3];
-  /** Of each dimension NULL, or a number for each of its blocks: they get cells in proportion. */
+  /** For each dimension NULL, or a weight for each of its blocks, which get cells in proportion. */
   const double* weights[3];
-  /** Rank of each block, those along x following each other, then along y; NULL: dealt in this
-      order, equally many to each. */
+  /** Rank of each block, in the order x, y, z; NULL: consecutive blocks, equally many per rank. */
   const unsigned* owners;
   /** Blocks of any shape instead of cuts. They must tile the grid. NULL: cuts. */
   const weir_grid_block* list;
@@ -125,7 +123,7 @@ typedef struct weir_grid_options {
 /** Makes a grid. The caller owns *out_grid. INVALID_ARGUMENT for blocks that do not tile it. */
 WEIR_API weir_status weir_grid_create(const weir_grid_options* options, weir_grid** out_grid);
 
-/** Frees a grid; halos that were made with it stay. NULL is ignored. */
+/** Frees a grid; halos created with it remain valid. NULL is ignored. */
 WEIR_API void weir_grid_destroy(weir_grid* grid);
 
 typedef struct weir_grid_info {
@@ -153,9 +151,9 @@ typedef struct weir_grid_array {
 
 /**
  * Returns the region of a buffer that holds some cells of a block, or of its halo; `first` is the
- * offset of the block's first cell in the buffer. For blocks in the memory of a device: its stream
- * brings faces to the program's memory before weir_halo_start(), and halos back after
- * weir_halo_finish().
+ * offset of the block's first cell in the buffer. For blocks in the memory of a device, a stream of
+ * the device downloads faces to the program's memory before weir_halo_start(), and uploads halos
+ * after weir_halo_finish().
  */
 static inline weir_region weir_grid_region(weir_grid_range cells, weir_grid_range block,
                                            size_t element_bytes, size_t first, size_t row,
@@ -172,16 +170,16 @@ static inline weir_region weir_grid_region(weir_grid_range cells, weir_grid_rang
 }
 
 /**
- * A plan for the exchange of halos: made once, used each step. From one thread at a time.
+ * A plan for the exchange of halos: created once, used in each step. One thread at a time.
  *
- * A step is start, computing what needs no halo, finish, computing the rest. Each rank sends all
- * fields and faces for another rank in one message, or in several of about 60 KB, where there is
- * more; faces that are not contiguous are packed. Blocks of one rank copy from each other. Cells of
- * a halo that are outside of a grid which is not periodic stay as they are.
+ * A step: start, compute the cells that need no halo, finish, compute the rest. Each rank sends all
+ * fields and faces for another rank in one message, or in several of about 60 KB; faces that are
+ * not contiguous are packed. Between blocks of one rank they are copied. Cells of a halo outside of
+ * a grid that is not periodic do not change.
  */
 typedef struct weir_halo weir_halo;
 
-/** What the cells of a field are. */
+/** The type of the cells of a field. */
 typedef struct weir_halo_field {
   size_t element_bytes; /**< of a cell */
   const char* type;     /**< any name, "float": all ranks must say the same; NULL: only the size */
@@ -195,8 +193,8 @@ typedef struct weir_halo_transfer {
 } weir_halo_transfer;
 
 /**
- * Returns where the program keeps a cell of a block of this rank, or of its halo: the address that
- * its own code computes.
+ * Returns the address of a cell of a block of this rank, or of its halo, as the program's own code
+ * computes it.
  */
 typedef const void* (*weir_halo_locate)(size_t block, size_t field, const int64_t cell[3],
                                         void* payload);
@@ -204,54 +202,55 @@ typedef const void* (*weir_halo_locate)(size_t block, size_t field, const int64_
 typedef struct weir_halo_options {
   size_t struct_size;
   size_t width[3]; /**< of the halo in cells, in each dimension, at both ends */
-  bool corners;    /**< halos have edges and corners; otherwise only what is behind faces */
+  bool corners;    /**< halos have edges and corners; otherwise only cells behind faces */
   const weir_halo_field* fields;
   size_t field_count;
-  /** Of each block of this rank, in the order of the grid, all fields: block after block. */
+  /** All fields of each block of this rank, block after block, in the order of the grid. */
   const weir_grid_array* arrays;
   size_t array_count;
-  /** A plan of the program's own, the same on all ranks, instead of that from width and corners. */
+  /** The program's own plan, the same on all ranks, in place of the one from width and corners. */
   const weir_halo_transfer* transfers;
   size_t transfer_count;
   /**
-   * Tags each cell that travels with its rank, coordinates, destination and step, found from the
-   * memory that it is read from, and looks at the tag where the cell is written; also with
-   * WEIR_CHECK=halo. The first cell that lands where it should not ends the exchange on all ranks,
-   * and the message names both places. Slow: for finding mistakes.
+   * Tags each cell that is sent with its rank, coordinates, destination and step, derived from the
+   * address that it is read from, and checks the tag where the cell is written; also enabled by
+   * WEIR_CHECK=halo. The first misplaced cell ends the exchange on all ranks, and the message names
+   * both cells. Slow: for debugging.
    */
   bool check;
   int64_t timeout_ns; /**< until all ranks have made the halo; negative: no limit */
   /**
-   * Asked when a halo is made that is checked, for each cell of this rank that travels or is
-   * filled. Where an array has it elsewhere, as one whose `first` is a row off, the halo fails on
-   * all ranks; the message names rank and cell, and the cell that the program keeps there. NULL:
-   * arrays are believed.
+   * With `check`, weir_halo_create() calls it for each cell of this rank that is sent or filled. If
+   * an array has another address for the cell, for example because `first` is off by a row,
+   * creation fails on all ranks; the message names the rank, the cell, and the cell that the
+   * program has there. NULL: arrays are not checked.
    */
   weir_halo_locate locate;
-  void* payload; /**< handed to it */
+  void* payload; /**< passed to locate */
 } weir_halo_options;
 #define WEIR_HALO_OPTIONS_INIT \
   { sizeof(weir_halo_options), {1, 1, 1}, false, NULL, 0, NULL, 0, NULL, 0, false, -1, NULL, NULL }
 
 /**
- * Makes a halo. All ranks of the fabric call it, halos in the same order; a rank that fails, or has
- * another grid or other fields, makes it fail on all of them, each naming the difference. The
- * arrays must live as long as the halo. INVALID_ARGUMENT for a halo that is wider than a block. The
- * caller owns *out_halo.
+ * Creates a halo. Collective: all ranks of the fabric create halos in the same order. If a rank
+ * fails, or has another grid or other fields, the call fails on all ranks, and each message names
+ * the difference. The arrays must live as long as the halo. INVALID_ARGUMENT for a halo that is
+ * wider than a block. The caller owns *out_halo.
  */
 WEIR_API weir_status weir_halo_create(weir_fabric* fabric, const weir_grid* grid,
                                       const weir_halo_options* options, weir_halo** out_halo);
 
 /**
- * Sends what other blocks need of this rank's. From here on halos may change at any time, until
- * weir_halo_finish(); the blocks themselves are free when it returns. BUSY when the step before is
- * not finished; in a handler also when there is no room to send, and then the halo is of no use.
+ * Sends the cells of this rank's blocks that other blocks need. Halos may change at any time until
+ * weir_halo_finish() returns; the program may write the blocks themselves when this call returns.
+ * BUSY when the step before is not finished; in a handler also when there is no room to send, after
+ * which the halo is unusable.
  */
 WEIR_API weir_status weir_halo_start(weir_halo* halo);
 
 /**
- * Waits until all halos of this rank are filled. NETWORK_ERROR when a rank that they come from is
- * lost, has destroyed its halo or has failed; the halo is of no use then. TIMEOUT: call it again.
+ * Waits until all halos of this rank are filled. NETWORK_ERROR when a rank that sends them is lost,
+ * has destroyed its halo or has failed; the halo is then unusable. TIMEOUT: call it again.
  */
 WEIR_API weir_status weir_halo_finish(weir_halo* halo, int64_t timeout_ns);
 

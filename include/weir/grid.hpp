@@ -53,7 +53,7 @@ struct GridOptions {
   unsigned ranks = 1;
   std::array<std::size_t, 3> blocks = {};           ///< all 0: one for each rank
   std::array<std::vector<double>, 3> weights = {};  ///< of the blocks in each dimension; {}: equal
-  std::vector<unsigned> owners = {};                ///< {}: dealt in order
+  std::vector<unsigned> owners = {};                ///< {}: consecutive blocks per rank
   std::vector<weir_grid_block> list = {};           ///< blocks instead of cuts
 };
 
@@ -129,10 +129,10 @@ struct HaloOptions {
   bool corners = false;
   std::vector<weir_halo_field> fields = {};
   std::vector<weir_grid_array> arrays = {};        ///< block after block
-  std::vector<weir_halo_transfer> transfers = {};  ///< {}: what width and corners say
+  std::vector<weir_halo_transfer> transfers = {};  ///< {}: from width and corners
   bool check = false;
   std::chrono::nanoseconds timeout = forever;
-  /// Returns where the program keeps a cell: weir_halo_options::locate. {}: arrays are believed.
+  /// Returns the address of a cell: weir_halo_options::locate. {}: arrays are not checked.
   std::function<const void*(std::size_t block, std::size_t field, const GridRange::Cell& cell)>
       locate = {};
 };

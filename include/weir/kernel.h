@@ -146,9 +146,9 @@ typedef weir_cost (*weir_cost_function)(const weir_call* call);
 /** Code of a kernel for one kind of domain. */
 typedef struct weir_implementation {
   const char* backend; /**< "host" (runs on "sim" and "opencl", too), or "sim", "opencl", "cuda" for
-                          code of its own */
+                          specific code */
   weir_host_function function;
-  void* payload; /**< handed to every call */
+  void* payload; /**< passed to every call */
 } weir_implementation;
 
 typedef struct weir_kernel_options {
@@ -173,7 +173,7 @@ WEIR_API weir_status weir_kernel_register(weir_runtime* runtime, const weir_kern
 
 /**
  * A kernel in the dialect of <weir/portable.h>. For the host WEIR_KERNEL() defines one under the
- * kernel's name; a kernel of which there is only the text is described by hand.
+ * kernel's name; for a kernel with source only, fill one in.
  */
 typedef struct weir_portable_kernel {
   const char* name;       /**< in the text */
@@ -188,9 +188,9 @@ typedef struct weir_portable_kernel {
 } weir_portable_kernel;
 
 /**
- * Says how many groups a call runs: fills in out_groups, which are 1, 1, 1 before, from the scalars
- * and the extents of the operands. Must not touch the data. None: the call does nothing; at most
- * 2^31 - 1 in x and 65535 in y and z. On any thread.
+ * Computes the number of groups of a call from the scalars and the extents of the operands: writes
+ * out_groups, initially 1, 1, 1. Must not access the data. 0: the call does nothing; at most 2^31 -
+ * 1 in x and 65535 in y and z. Any thread.
  */
 typedef void (*weir_grid_function)(const weir_call* call, uint32_t out_groups[3]);
 
@@ -203,14 +203,14 @@ typedef struct weir_portable_options {
   weir_grid_function grid;
   weir_kernel_shape shape; /**< on the host: parallel, unless you say otherwise */
   weir_cost_function cost; /**< as in weir_kernel_options */
-  /** Native code for some backends, which goes before the portable one there. It sees operands and
-      scalars as they were enqueued. */
+  /** Native code for some backends, used there in place of the portable code. It gets operands and
+   * scalars as they were enqueued. */
   const weir_implementation* implementations;
   size_t implementation_count;
   void (*release)(void* payload); /**< of these implementations */
-  /** Groups may wait for each other: all that run are on the device at the same time. The grid is
-      how many there may be, along x; as many of them run as there is room for. For source in CUDA
-      alone: other devices have no code of such a kernel. */
+  /** Groups may wait for each other, because all of them are resident on the device at the same
+   * time. The grid is the maximum number of groups, along x; as many run as fit. Only for CUDA
+   * source: other devices cannot run such a kernel. */
   bool resident;
 } weir_portable_options;
 #define WEIR_PORTABLE_OPTIONS_INIT                                                                 \
@@ -221,8 +221,8 @@ typedef struct weir_portable_options {
 
 /**
  * Registers a portable kernel; BUSY when the name is taken. Devices with a compiler run its source,
- * if there is one; those that run code of the host, its code. A device compiles the source when the
- * kernel first runs there: what its compiler says then fails the action.
+ * if any; devices that run host code run its host code. A device compiles the source when the
+ * kernel first runs there: a compiler error fails the action.
  *
  * An action gives as many operands as the kernel has pointers and as many scalars as it has other
  * parameters. Scalars are converted to the parameters' types: an integer may be given for a float
@@ -243,7 +243,7 @@ WEIR_API weir_status weir_kernel_register_portable(weir_runtime* runtime,
  *   lapack.Tpotrf (uplo, first)                       A read-write
  *   lapack.Tgetrf ()                                  A read-write, pivots write (int32, 1-based)
  *   mem.set      (byte)                               X write
- *   mem.copy     ()                                   X read, Y write, of the same shape and apart
+ *   mem.copy     ()                                   X read, Y write, same shape, no overlap
  * Options are the letters of the BLAS standard as i64 ('N', 'T', 'L', 'U', 'R'). Each has a variant
  * with the suffix ".team" that uses the whole place. Sizes follow from the regions.
  */

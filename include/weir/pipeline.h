@@ -23,7 +23,7 @@ extern "C" {
  * A tunnel carries items of one size to the one stage that takes them; any number of stages and
  * feeds may put items there. A stage takes items in batches and puts any number of items into the
  * tunnels that are its outputs, its own included. A stage without an input is a source: it is
- * called again and again until it says that it has no more.
+ * called repeatedly until it sets weir_batch::over.
  *
  * An item is complete when the call that got it has returned and the items it put are counted. A
  * stage is at its end when all stages and feeds that could put items for it are at their end and
@@ -46,10 +46,10 @@ typedef struct weir_tunnel weir_tunnel;
 /** A thread of the program, seen as a source. */
 typedef struct weir_feed weir_feed;
 
-/** One call of a stage, valid during the call. Stages may write what is marked so. */
+/** One call of a stage, valid during the call. Stages may write the fields marked "write". */
 typedef struct weir_batch weir_batch;
 
-/** Where the items for one tunnel go, during one call. */
+/** The buffer for items that a call puts into one tunnel. */
 typedef struct weir_outlet {
   unsigned char* next; /**< for weir_outlet_add() */
   unsigned char* end;
@@ -58,27 +58,27 @@ typedef struct weir_outlet {
 
 struct weir_batch {
   const void* items;           /**< one after the other, aligned for any type; NULL for a source */
-  size_t count;                /**< of them; for a source about how many to put */
-  size_t index;                /**< write: on failure the item it happened with */
+  size_t count;                /**< number of items; for a source a hint how many to put */
+  size_t index;                /**< write: on failure, the item that failed */
   weir_outlet* const* outlets; /**< in the order of weir_stage_options::outputs */
   size_t outlet_count;
-  uint64_t epoch;  /**< of all the items, and of those that are put */
+  uint64_t epoch;  /**< of all items, including those that the call puts */
   size_t worker;   /**< below weir_pipeline_info::workers: no two calls at a time have the same */
-  bool over;       /**< write, of a source: there is no more */
-  bool epoch_over; /**< write, of a source: what comes next belongs to the next epoch */
+  bool over;       /**< write, of a source: it has no more items */
+  bool epoch_over; /**< write, of a source: later items belong to the next epoch */
   void* payload;
   /** Write: nanoseconds of work on the items, for a stage whose call also waits, such as for a
-      thread that does the work. -1, as it is before: the whole call is work. Workers take as many
-      items at once as are about 20 microseconds of work. */
+      thread that does the work. -1, the initial value: the whole call is work. Workers take about
+     20 microseconds of work at once. */
   int64_t busy_ns;
 };
 
 /**
  * Works on the items of a batch one after the other. Returns OK, or weir_batch_fail(...): then item
- * `index` has failed, the items before it are complete, and those after it come with another call.
- * Items that it put for the failed item remain. Calls run at the same time on different batches,
- * unless weir_stage_options::workers is 1. It must not wait for weir events, nor block for long:
- * threads that wait use a feed.
+ * `index` has failed, the items before it are complete, and those after it are delivered by another
+ * call. Items that it put for the failed item remain. Calls run at the same time on different
+ * batches, unless weir_stage_options::workers is 1. It must not wait for weir events, nor block for
+ * long: threads that wait use a feed.
  */
 typedef weir_status (*weir_stage_function)(weir_batch* batch);
 
@@ -101,8 +101,8 @@ static inline void* weir_outlet_add(weir_outlet* outlet) {
 typedef struct weir_item weir_item;
 
 /**
- * Keeps item `index` of the batch beyond the call: it is complete when weir_item_complete() says
- * so, and until then neither its epoch nor its stage nor the pipeline is at its end. For work that
+ * Keeps item `index` of the batch beyond the call: it is complete when weir_item_complete() is
+ * called; until then neither its epoch nor its stage nor the pipeline is at its end. For work that
  * another thread finishes, such as a write. The item's bytes are not kept: copy them. Call it
  * inside the call of a stage that is a function, once for each item. An item that fails, or that is
  * delivered again because one before it failed, is no longer kept.
@@ -351,10 +351,10 @@ WEIR_API weir_status weir_stencil_set(weir_stencil* stencil, weir_outlet* outlet
 typedef struct weir_stencil_info {
   size_t struct_size;
   const char* name;         /**< lives as long as the pipeline */
-  uint64_t regions;         /**< and so many tiles in each sweep */
-  uint64_t regions_copied;  /**< enqueued for that */
+  uint64_t regions;         /**< and tiles in each sweep */
+  uint64_t regions_copied;  /**< enqueued */
   uint64_t tiles_made;      /**< in all sweeps, enqueued */
-  uint64_t regions_at_once; /**< for which there is memory to be set in */
+  uint64_t regions_at_once; /**< with memory while stages set them */
 } weir_stencil_info;
 #define WEIR_STENCIL_INFO_INIT \
   { sizeof(weir_stencil_info), NULL, 0, 0, 0, 0 }

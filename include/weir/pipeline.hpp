@@ -1,6 +1,6 @@
 // Pipelines for C++: typed tunnels, and lambdas for stages. Header-only, C++20.
 //
-// Contracts are those of <weir/pipeline.h>; what it reports as a status is thrown as weir::Error.
+// Contracts are those of <weir/pipeline.h>; a failure status is thrown as weir::Error.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +89,7 @@ class StageContext {
   /// Below Pipeline::info().workers; no two calls at a time have the same.
   std::size_t worker() const noexcept { return batch_->worker; }
   std::uint64_t epoch() const noexcept { return batch_->epoch; }
-  /// Of a source: what it puts next, from its next call on, belongs to the next epoch.
+  /// For a source: items of its next call and later belong to the next epoch.
   void end_epoch() const noexcept { batch_->epoch_over = true; }
 
  private:
@@ -251,7 +251,7 @@ inline std::chrono::nanoseconds percentile(const weir_latency& latency, double p
   return std::chrono::nanoseconds(ns);
 }
 
-/// Owns a pipeline. Destroying it cancels what still runs.
+/// Owns a pipeline. Destroying it cancels the pipeline if it runs.
 ///
 /// A stage is code(item, outlets...) for each item, or code(item, outlets..., StageContext); a
 /// source is code(outlets...) or code(outlets..., StageContext), called for each item and returning

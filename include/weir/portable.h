@@ -16,7 +16,7 @@
  * the next. Code outside of phases runs for the whole group: loops and branches around phases, and
  * variables that all items agree on. On the host a phase is a loop over the items, which the
  * compiler turns into vector instructions; on other devices it is code between two barriers. There,
- * the text goes to the device's compiler behind this header, without its #include lines for weir.
+ * the device's compiler gets the source after this header, without its #include lines for weir.
  *
  * weir_kernel_register_portable() makes a kernel of it. On the host WEIR_KERNEL() also defines a
  * constant of type weir_portable_kernel under the kernel's name, for that call.
@@ -79,7 +79,7 @@
  * weir_atomic_add(p, v)                    on 32 and 64-bit integers, float and double
  * weir_atomic_min(p, v), weir_atomic_max(p, v), weir_atomic_exchange(p, v),
  * weir_atomic_compare(p, expected, v)      on 32-bit integers
- *     return what was there before. They order nothing else; p is to shared or global memory.
+ *     return the former value. They order nothing else; p is to shared or global memory.
  *
  * weir_float4, weir_double4    with members x, y, z, w and the operators + - * on two of them, and
  *                              * on one and its element type

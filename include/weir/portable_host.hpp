@@ -144,7 +144,7 @@ struct Signature<void (*)(const Position&, Parameters...)> {
   }
 };
 
-/// What WEIR_KERNEL() tells of a kernel.
+/// The description of a kernel by WEIR_KERNEL().
 template <class Body>
 constexpr weir_portable_kernel describe(const char* name) {
   using Its = Signature<decltype(&Body::template run<false>)>;
@@ -254,7 +254,7 @@ T weir_atomic_max(T* p, std::type_identity_t<T> v) noexcept {
     for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_) \
   WEIR_FREE_LOOP for (int weir_x_ = 0; weir_x_ < weir_items_x; ++weir_x_)
 #define WEIR_ITEMS_LAST WEIR_ITEMS
-// The bound is that of the loop: a condition inside keeps GCC from vector instructions.
+// The bound limits the loop: a condition inside would keep GCC from vectorising it.
 #define WEIR_ITEMS_BELOW(n)                                                              \
   for (int weir_z_ = 0; weir_z_ < weir_items_z; ++weir_z_)                               \
     for (int weir_y_ = 0; weir_y_ < weir_items_y; ++weir_y_)                             \

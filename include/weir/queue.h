@@ -22,8 +22,8 @@ extern "C" {
  * A queue that spans places of any domains.
  *
  * Tasks are submitted in program order. Their effect on their operands equals their execution in
- * that order, on one memory: weir chooses the place of each, copies what it needs there, and orders
- * what depends on each other across all places. Everything else runs at the same time.
+ * that order, on one memory: weir chooses the place of each task, copies its operands there, and
+ * orders dependent tasks across all places. Independent tasks run at the same time.
  *
  * Operands name host memory. A place whose domain has its own memory works on copies, one for each
  * region that tasks name, packed. They are made when they are needed, kept, shared between readers,

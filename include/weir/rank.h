@@ -18,10 +18,10 @@ extern "C" {
  * domains of all ranks. NOT_FOUND: a kernel of this runtime is not registered on a rank whose
  * domains it has; the message names both.
  *
- * Other ranks: opens what rank 0 asks for, runs its actions with kernels of the same name, and
- * returns when rank 0 closes its fabric, any number of runtimes later. *out_served is true; all
- * that is left to do is to destroy the runtime and close the fabric. "rank:" domains of their
- * runtimes are empty. NETWORK_ERROR: rank 0 has gone without closing its fabric.
+ * Other ranks: opens the domains that rank 0 requests, runs its actions with kernels of the same
+ * name, and returns when rank 0 closes its fabric, after any number of runtimes of rank 0.
+ * *out_served is true; the program then only destroys the runtime and closes the fabric. "rank:"
+ * domains of their runtimes are empty. NETWORK_ERROR: rank 0 has left without closing its fabric.
  *
  * Kernels are found by name. One that rank 0 registers later, and a rank lacks, fails its actions
  * there, which name both. All ranks have to run the same build of program and library, or the

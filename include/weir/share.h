@@ -52,7 +52,7 @@ typedef struct weir_chunk {
  * when no place remains.
  *
  * The chunks of a stream must not depend on each other. A chunk of a device that failed is enqueued
- * again on another: what a chunk writes must not be what it reads.
+ * again on another: a chunk must not read what it writes.
  */
 typedef weir_status (*weir_chunk_function)(const weir_chunk* chunk, void* payload,
                                            weir_event* out_event);
@@ -69,7 +69,7 @@ typedef struct weir_share_options {
    *
    *   static[:W1,W2,...]    one chunk a place, equal or in proportion to weights
    *   one, fixed:N          1 item, N items
-   *   guided, factoring     shrinking with what is left, equal for all places
+   *   guided, factoring     shrinking with the remaining items, equal for all places
    *   weighted-factoring    the same in proportion to measured speeds
    *   learned               by measured speeds, so that all places end together
    */

@@ -18,7 +18,7 @@ typedef enum weir_status {
   WEIR_STATUS_INVALID_ARGUMENT = 1, /**< an argument is wrong; the message says which and why */
   WEIR_STATUS_NOT_FOUND = 2,        /**< no kernel, domain, buffer or event of that name */
   WEIR_STATUS_UNSUPPORTED = 3,      /**< correct, but this domain or build cannot do it */
-  WEIR_STATUS_UNAVAILABLE = 4,      /**< a device, driver, library or resource is not there */
+  WEIR_STATUS_UNAVAILABLE = 4,      /**< a device, driver, library or resource is missing */
   WEIR_STATUS_OUT_OF_MEMORY = 5,    /**< host or domain memory is exhausted */
   WEIR_STATUS_BUSY = 6,             /**< the object is in use in a way that forbids the call */
   WEIR_STATUS_TIMEOUT = 7,          /**< the deadline passed; the work goes on */

@@ -1,4 +1,4 @@
-/* Traces: what ran when and where, and what that says. */
+/* Traces: recordings of actions and their summary. */
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /**
- * Starts recording the actions that are enqueued from now on; forgets an earlier recording.
+ * Starts recording the actions that are enqueued from now on; discards an earlier recording.
  * max_bytes bounds the memory (0: 512 MiB); beyond it the newest actions are dropped and counted.
  * WEIR_TRACE=FILE records any program from its start and writes FILE when its runtime ends.
  */
@@ -27,7 +27,7 @@ WEIR_API weir_status weir_trace_stop(weir_runtime* runtime);
  */
 WEIR_API weir_status weir_trace_write(weir_runtime* runtime, const char* path);
 
-/** What the recording says. Times in seconds. */
+/** Statistics of a recording. Times in seconds. */
 typedef struct weir_trace_summary {
   size_t struct_size;
   uint64_t actions;

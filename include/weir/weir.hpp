@@ -1,6 +1,6 @@
 // weir for C++: owning handles, exceptions and lambdas over the C interface. Header-only, C++20.
 //
-// Contracts are those of the C functions; what they report as a status is thrown as weir::Error.
+// Contracts are those of the C functions; a failure status is thrown as weir::Error.
 #pragma once
 
 #if defined(__cplusplus) && __cplusplus <= 201703L
@@ -293,7 +293,7 @@ constexpr std::uint32_t group_count(std::size_t items, std::size_t size) noexcep
 
 /// The fields of weir_portable_options, except the grid.
 struct PortableOptions {
-  const weir_portable_kernel* kernel = nullptr;  ///< what WEIR_KERNEL() defines
+  const weir_portable_kernel* kernel = nullptr;  ///< defined by WEIR_KERNEL()
   const char* source = nullptr;                  ///< the text, nullptr: for the host only
   const char* source_name = nullptr;
   const char* name = nullptr;  ///< nullptr: that in the text
@@ -314,7 +314,7 @@ class Event {
 
   const weir_event& handle() const noexcept { return event_; }
 
-  /// Waits; throws Error when the action failed or the time is over.
+  /// Waits; throws Error when the action failed or the deadline passed.
   void wait(std::chrono::nanoseconds timeout = forever) const {
     if (runtime_ == nullptr) return;
     check(weir_event_wait(runtime_, &event_, 1, WEIR_WAIT_MODE_ALL, timeout.count(), nullptr));
@@ -326,7 +326,7 @@ class Event {
     return found;
   }
   /// Calls code(status, message) once when the event is complete, at once if it already is. It may
-  /// enqueue, but not wait; what it returns is ignored.
+  /// enqueue, but not wait; its result is ignored.
   template <class Code>
   void on_complete(Code code) const {
     if (runtime_ == nullptr) return static_cast<void>(code(WEIR_STATUS_OK, ""));
@@ -394,7 +394,8 @@ class StreamRef {
 
   /// A barrier inside the stream that also waits for an event of another.
   Event wait(const Event& event) const { return sync({&event, 1}, {}, WEIR_SYNC_SCOPE_STREAM); }
-  /// Orders what touches `part` after an event of another stream; everything else passes.
+  /// Orders actions that access `part` after an event of another stream; other actions are not
+  /// affected.
   Event wait(const Event& event, const Region& part) const {
     return sync({&event, 1}, {&part, 1}, WEIR_SYNC_SCOPE_OPERANDS);
   }
@@ -638,7 +639,7 @@ class Share {
   }
 
   Share(Share&&) noexcept = default;
-  /// The former share ends before what it calls.
+  /// Destroys the former share before the function that it calls.
   Share& operator=(Share&& other) noexcept {
     share_ = std::move(other.share_);
     program_ = std::move(other.program_);
@@ -647,8 +648,8 @@ class Share {
 
   weir_share* handle() const noexcept { return share_.get(); }
 
-  /// Waits until all items are done; throws the failure that ended the share, which may be what the
-  /// function threw.
+  /// Waits until all items are done; throws the failure that ended the share, which may be an
+  /// exception of the function.
   void wait(std::chrono::nanoseconds timeout = forever) const {
     const weir_status status = weir_share_wait(handle(), timeout.count());
     if (status != WEIR_STATUS_OK) program_->rethrow(status);
@@ -915,7 +916,7 @@ class Runtime {
                           nullptr));
   }
 
-  /// Waits for one of the events; returns its index. Throws when it failed or the time is over.
+  /// Waits for one of the events; returns its index. Throws when it failed or the deadline passed.
   std::size_t wait_any(std::span<const Event> events,
                        std::chrono::nanoseconds timeout = forever) const {
     std::vector<weir_event> all;
@@ -959,7 +960,7 @@ class Runtime {
     return found;
   }
 
-  /// How to divide a problem, if that was kept: see weir_wisdom_find().
+  /// How to divide a problem, if wisdom was kept: see weir_wisdom_find().
   std::optional<weir_wisdom> wisdom(const std::string& problem, std::uint64_t size) const {
     weir_wisdom found = WEIR_WISDOM_INIT;
     const weir_status status = weir_wisdom_find(handle(), problem.c_str(), size, &found);

@@ -16,9 +16,9 @@ typedef struct weir_wisdom {
   size_t struct_size;
   size_t places;   /**< of each domain, at least 1 */
   size_t streams;  /**< of each place, at least 1 */
-  size_t tiles;    /**< along an edge, or in all: as the program counts; 0: as it does by itself */
+  size_t tiles;    /**< along an edge, or in all: as the program counts; 0: its default */
   double seconds;  /**< that a run took */
-  char policy[32]; /**< of the task queue that gets the work, "": it goes to streams */
+  char policy[32]; /**< of the task queue that runs the work, "": streams run it */
   size_t aspect;   /**< width of a tile over its height, at least 1 */
 } weir_wisdom;
 #define WEIR_WISDOM_INIT \

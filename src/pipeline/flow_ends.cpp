@@ -19,7 +19,8 @@ bool Flow::check_ends(FlowWorker& worker) noexcept {
   return found;
 }
 
-/// Called by the checking thread: ends what is complete. Returns whether anything ended.
+/// Called by the checking thread: ends all complete components and epochs. Returns whether any
+/// ended.
 bool Flow::find_ends(FlowWorker& worker) noexcept {
   bool found = false, all = true;
   for (Component& component : components_) {

@@ -1,4 +1,4 @@
-// Tunnels, stages and feeds: what a pipeline is made of.
+// Tunnels, stages and feeds: the parts of a pipeline.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace weir::rt::trace {
 
-/// A recording together with what both formats show of it.
+/// A recording with its graph and timeline, which both formats show.
 struct Drawing {
   explicit Drawing(const Recording& what) : recording(what) {}
 

@@ -57,7 +57,7 @@ Outcome CudaContext::lost_outcome() const noexcept {
   try {
     const sys::Lock lock(mutex_);
     if (!cause_.empty()) outcome.message = cause_;
-  } catch (...) {  // what there is says enough
+  } catch (...) {  // the shorter message suffices
   }
   return outcome;
 }
@@ -68,7 +68,7 @@ Outcome CudaContext::failed_call(const char* what, CUresult code) const noexcept
                                    "the CUDA driver fails");
   try {
     outcome.message = fmt::format("domain '{}': {}: {}", domain_, what, cuda_error(code));
-  } catch (...) {  // what there is says enough
+  } catch (...) {  // the shorter message suffices
   }
   return outcome;
 }

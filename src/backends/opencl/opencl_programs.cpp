@@ -92,7 +92,7 @@ std::vector<std::pair<std::size_t, std::size_t>> find_kernel(const std::string& 
 
 /// Returns a text whose kernel takes a buffer and an offset for each pointer: `T* x` becomes
 /// `T* weir_at_x, ulong weir_by_x`, and its body begins with `T* x = weir_at_x + weir_by_x`, in
-/// bytes. Lines stay what they are. Throws Error for a kernel that is not written out.
+/// bytes. Line numbers do not change. Throws Error for a kernel that is not written out.
 std::string with_offsets(const KernelSource& source) {
   const std::string code = without_comments(source.text);
   const auto arguments = find_kernel(code, source.entry);
