@@ -96,8 +96,8 @@ typedef struct weir_buffer_info {
 WEIR_API weir_status weir_buffer_get_info(const weir_buffer* buffer, weir_buffer_info* out_info);
 
 /**
- * Finds the buffer that holds a host address, and the offset of the address in it: programs can go
- * on naming data by one address and let weir translate it.
+ * Finds the buffer that holds a host address, and the offset of the address in it: programs can
+ * keep naming data by one address, which weir translates.
  */
 WEIR_API weir_status weir_buffer_find(const weir_runtime* runtime, const void* address,
                                       weir_buffer** out_buffer, size_t* out_offset);

@@ -9,8 +9,7 @@
 //     Item item;
 //     while (warp.gather(!ends.over()).count > 0) {  // all leave together
 //       const bool got = items.get(warp, item, true);
-//       ...                                     // put what came of it, then say that it is
-//       complete
+//       ...                                     // put the results, then count the item as complete
 //     }
 //   }
 //

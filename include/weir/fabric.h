@@ -46,7 +46,7 @@ typedef struct weir_fabric_options {
   const char* progress;
   int64_t lost_after_ns; /**< silence after which a rank counts as lost; 0: WEIR_LOST_AFTER_MS, or
                               10 s */
-  uint64_t seed;         /**< inproc: decides the order of delivery; 0: as it comes */
+  uint64_t seed;         /**< inproc: decides the order of delivery; 0: order of arrival */
 } weir_fabric_options;
 #define WEIR_FABRIC_OPTIONS_INIT \
   { sizeof(weir_fabric_options), NULL, NULL, 0, 0 }

@@ -181,7 +181,7 @@ class Halo {
     try {
       return static_cast<const HaloOptions*>(options)->locate(block, field,
                                                               {cell[0], cell[1], cell[2]});
-    } catch (...) {  // the program keeps it nowhere
+    } catch (...) {  // the program has no such cell
       return nullptr;
     }
   }

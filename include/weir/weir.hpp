@@ -63,10 +63,10 @@ struct Operand : weir_operand {
 inline Operand read(const Region& part) { return {part, WEIR_ACCESS_READ}; }
 inline Operand write(const Region& part) { return {part, WEIR_ACCESS_WRITE}; }
 inline Operand readwrite(const Region& part) { return {part, WEIR_ACCESS_READ_WRITE}; }
-/// Of tasks of a queue: read and written, in any order with others that commute.
+/// For tasks of a queue only: read-write, in any order with others that commute.
 inline Operand commute(const Region& part) { return {part, WEIR_ACCESS_COMMUTE}; }
-/// Of tasks of a queue: read and written, each task its own; TaskOptions::combine brings the
-/// results together.
+/// For tasks of a queue only: each task reads and writes a private partial result;
+/// TaskOptions::combine combines them.
 inline Operand reduce(const Region& part) { return {part, WEIR_ACCESS_REDUCE}; }
 
 /// A scalar argument: integers become i64 or u64, float f32, double f64; letters stay letters.

@@ -19,7 +19,7 @@ std::string first_line_of(const std::string& path) {
   return line;
 }
 
-/// Lowers `least` to `value`, if that is less; 0 is no limit in both.
+/// Lowers `least` to `value`, if that is less; 0 means unlimited.
 template <class T>
 void limit(T& least, T value) {
   if (value > 0 && (least == 0 || value < least)) least = value;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-/// Tarjan's search. Components come out downstream first. The depth is the number of stages.
+/// Tarjan's search. It finds components downstream first. The depth is the number of stages.
 struct Search {
   explicit Search(const std::vector<std::vector<std::size_t>>& all)
       : edges(all), number(all.size(), kNone), low(all.size()), component(all.size(), kNone) {

@@ -301,7 +301,7 @@ bool Flow::settle(FlowWorker& worker, Stage& stage, const WorkerBuffer::Batch& b
     stage.latencies.note(now_ns() - batch.tag.timestamp_ns, complete);
   }
   if (complete > 0) {
-    if (epoch != nullptr) epoch->complete(complete);  // first: the end of all comes last
+    if (epoch != nullptr) epoch->complete(complete);  // epochs first: the pipeline ends last
     worker.tunnel_counters[stage.input->index].count.complete(complete);
   }
   for (Tunnel* tunnel : stage.outputs) {

@@ -43,7 +43,7 @@ bool RetainedItems::complete(const weir_item& item, const std::size_t* slot) noe
   const std::size_t tunnel = item.stage.input->index;
   items_.erase(number);
   if (called_.count(number) > 0) return false;
-  if (slot != nullptr) epochs_[*slot].complete(1);  // first: the end of all comes last
+  if (slot != nullptr) epochs_[*slot].complete(1);  // epochs first: the pipeline ends last
   counts_[tunnel].complete(1);
   completed_.fetch_add(1, std::memory_order_seq_cst);
   return true;

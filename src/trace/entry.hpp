@@ -10,8 +10,8 @@
 
 namespace weir::rt::trace {
 
-/// Returns how long the action ran, in nanoseconds. 0 when it never ran, or when the clock of a
-/// device went back.
+/// Returns how long the action ran, in nanoseconds. 0 when it never ran, or when a device's clock
+/// was set back.
 inline std::int64_t duration(const Entry& entry) noexcept {
   return std::max<std::int64_t>(0, entry.ended - entry.started);
 }
