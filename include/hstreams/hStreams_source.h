@@ -62,7 +62,7 @@ DllAccess HSTR_RESULT hStreams_GetCurrentOptions(HSTR_OPTIONS* pCurrentOptions, 
  */
 DllAccess HSTR_RESULT hStreams_SetLibrariesToLoad(HSTR_ISA_TYPE isa, uint32_t numLibNames,
                                                   char** ppLibNames, int* pLibFlags);
-/** Before hStreams_Init() only, as the next two: which messages are printed. */
+/** Selects the messages to print, like the next two; only before hStreams_Init(). */
 DllAccess HSTR_RESULT hStreams_Cfg_SetLogLevel(HSTR_LOG_LEVEL level);
 DllAccess HSTR_RESULT hStreams_Cfg_SetLogInfoType(uint64_t info_type_mask);
 DllAccess HSTR_RESULT hStreams_Cfg_SetMKLInterface(HSTR_MKL_INTERFACE mkl);
@@ -97,10 +97,11 @@ DllAccess HSTR_RESULT hStreams_GetPhysDomainDetails(
     HSTR_PHYS_DOM in_PhysDomain, uint32_t* out_NumThreads, HSTR_ISA_TYPE* out_ISA,
     uint32_t* out_CoreMaxMHz, HSTR_CPU_MASK out_MaxCPUmask, HSTR_CPU_MASK out_AvoidCPUmask,
     uint64_t* out_SupportedMemTypes, uint64_t out_PhysicalBytesPerMemType[HSTR_MEM_TYPE_SIZE]);
-/** Threads that no stream uses. */
+/** Returns the threads that no stream uses. */
 DllAccess HSTR_RESULT hStreams_GetAvailable(HSTR_PHYS_DOM in_PhysDomainID,
                                             HSTR_CPU_MASK out_AvailableCPUmask);
-/** Streams on each thread; those with the same domain and mask count once. */
+/** Returns the number of streams on each thread; streams with the same domain and mask count once.
+ */
 DllAccess HSTR_RESULT hStreams_GetOversubscriptionLevel(HSTR_PHYS_DOM in_PhysDomainID,
                                                         uint32_t in_NumThreads,
                                                         uint32_t* out_pOversubscriptionArray);
@@ -108,19 +109,20 @@ DllAccess HSTR_RESULT hStreams_GetOversubscriptionLevel(HSTR_PHYS_DOM in_PhysDom
 /* ---- Logical domains and streams ------------------------------------------------------------- */
 
 /**
- * Makes a logical domain of threads of a physical one. They are the same as those of another one
- * there, or disjoint: otherwise OVERLAPPING_RESOURCES. Numbers count up from 1.
+ * Creates a logical domain from threads of a physical domain. Its threads must be the same as those
+ * of another logical domain there, or disjoint: otherwise OVERLAPPING_RESOURCES. Domains are
+ * numbered from 1.
  */
 DllAccess HSTR_RESULT hStreams_AddLogDomain(HSTR_PHYS_DOM in_PhysDomainID, HSTR_CPU_MASK in_CPUmask,
                                             HSTR_LOG_DOM* out_pLogDomainID,
                                             HSTR_OVERLAP_TYPE* out_pOverlap);
-/** Waits for the streams of the domains, and ends them with their instances. */
+/** Waits for the streams of the domains, and destroys the domains with their instances. */
 DllAccess HSTR_RESULT hStreams_RmLogDomains(uint32_t in_NumLogDomains,
                                             HSTR_LOG_DOM* in_pLogDomainIDs);
 DllAccess HSTR_RESULT hStreams_GetNumLogDomains(HSTR_PHYS_DOM in_PhysDomainID,
                                                 uint32_t* out_pNumLogDomains);
-/** Writes as many as there are and fit, then says NOT_FOUND or INCONSISTENT_ARGS unless these are
- * the same. */
+/** Writes as many ids as fit. Returns NOT_FOUND or INCONSISTENT_ARGS if there are fewer or more ids
+ * than in_NumLogDomains. */
 DllAccess HSTR_RESULT hStreams_GetLogDomainIDList(HSTR_PHYS_DOM in_PhysDomainID,
                                                   uint32_t in_NumLogDomains,
                                                   HSTR_LOG_DOM* out_pLogDomainIDs);
@@ -128,12 +130,12 @@ DllAccess HSTR_RESULT hStreams_GetLogDomainDetails(HSTR_LOG_DOM in_LogDomainID,
                                                    HSTR_PHYS_DOM* out_pPhysDomainID,
                                                    HSTR_CPU_MASK out_CPUmask);
 
-/** Makes a stream under a number of the program, and its OpenMP threads. Streams of one domain with
- * the same mask are one queue. */
+/** Creates a stream under the program's number, and its OpenMP threads. Streams of one domain with
+ * the same mask share a queue. */
 DllAccess HSTR_RESULT hStreams_StreamCreate(HSTR_LOG_STR in_LogStreamID,
                                             HSTR_LOG_DOM in_LogDomainID,
                                             const HSTR_CPU_MASK in_CPUmask);
-/** Ends a stream; the last one of its queue waits for its actions. */
+/** Destroys a stream; for the last stream of its queue, waits for the actions of the queue. */
 DllAccess HSTR_RESULT hStreams_StreamDestroy(HSTR_LOG_STR in_LogStreamID);
 DllAccess HSTR_RESULT hStreams_GetNumLogStreams(HSTR_LOG_DOM in_LogDomainID,
                                                 uint32_t* out_pNumLogStreams);
@@ -151,8 +153,8 @@ DllAccess HSTR_RESULT hStreams_GetLogStreamDetails(HSTR_LOG_STR in_LogStreamID,
 /**
  * Enqueues a call of a sink function with scalars, then addresses, HSTR_ARGS_SUPPORTED at most.
  * Addresses are translated to the instances of the stream's domain. The function is looked up now
- * (BAD_NAME): in the sink libraries, in the program, then among the built-in ones. A function that
- * returns a value writes it to out_ReturnValue, which is there when the event is complete.
+ * (BAD_NAME): in the sink libraries, in the program, then among the built-in ones. A return value
+ * of the function is written to out_ReturnValue; it is valid when the event is complete.
  */
 DllAccess HSTR_RESULT hStreams_EnqueueCompute(HSTR_LOG_STR in_LogStreamID,
                                               const char* in_pFunctionName,
@@ -164,8 +166,8 @@ DllAccess HSTR_RESULT hStreams_EnqueueData1D(HSTR_LOG_STR in_LogStreamID, void* 
                                              void* in_pReadAddr, uint64_t in_size,
                                              HSTR_XFER_DIRECTION in_XferDirection,
                                              HSTR_EVENT* out_pEvent);
-/** Enqueues a copy between two domains, one of them that of the stream. Between devices that have
- * no link to each other it goes through host memory. */
+/** Enqueues a copy between two domains, one of them that of the stream. Between devices without a
+ * link it is staged through host memory. */
 DllAccess HSTR_RESULT hStreams_EnqueueDataXDomain1D(HSTR_LOG_STR in_LogStreamID,
                                                     void* in_pWriteAddr, void* in_pReadAddr,
                                                     uint64_t in_size, HSTR_LOG_DOM in_destLogDomain,
@@ -173,8 +175,8 @@ DllAccess HSTR_RESULT hStreams_EnqueueDataXDomain1D(HSTR_LOG_STR in_LogStreamID,
                                                     HSTR_EVENT* out_pEvent);
 /**
  * Enqueues a wait, in the stream, for events, and makes later actions wait for it: all of them with
- * HSTR_WAIT_CONTROL and no addresses, none with HSTR_WAIT_NONE, or those that touch the buffers of
- * the addresses. Without events it waits for everything enqueued so far.
+ * HSTR_WAIT_CONTROL and no addresses, none with HSTR_WAIT_NONE, or those that access the buffers of
+ * the addresses. Without events it waits for all earlier actions.
  */
 DllAccess HSTR_RESULT hStreams_EventStreamWait(HSTR_LOG_STR in_LogStreamID, uint32_t in_NumEvents,
                                                HSTR_EVENT* in_pEvents, int32_t in_NumAddresses,
@@ -182,13 +184,13 @@ DllAccess HSTR_RESULT hStreams_EventStreamWait(HSTR_LOG_STR in_LogStreamID, uint
 
 /* ---- Waits ----------------------------------------------------------------------------------- */
 
-/** Waits for a stream, or for all, as long as the options say (TIME_OUT_REACHED). */
+/** Waits for a stream, or for all, up to the timeout of the options (TIME_OUT_REACHED). */
 DllAccess HSTR_RESULT hStreams_StreamSynchronize(HSTR_LOG_STR in_LogStreamID);
 DllAccess HSTR_RESULT hStreams_ThreadSynchronize(void);
 /**
- * Waits for all events, or for one; 0 ms polls, -1 waits for ever. The last two, if not NULL, say
- * how many are complete, and which, in ascending order; also when the wait ends with
- * TIME_OUT_REACHED, or because an action failed. An event that weir does not know is complete.
+ * Waits for all events, or for one; 0 ms polls, -1 waits for ever. The last two arguments, if not
+ * NULL, receive the number of complete events and their indices in ascending order, also when the
+ * wait ends with TIME_OUT_REACHED or because an action failed. An unknown event counts as complete.
  */
 DllAccess HSTR_RESULT hStreams_EventWait(uint32_t in_NumEvents, HSTR_EVENT* in_pEvents,
                                          bool in_WaitForAll, int32_t in_TimeOutMilliSeconds,
@@ -197,19 +199,20 @@ DllAccess HSTR_RESULT hStreams_EventWait(uint32_t in_NumEvents, HSTR_EVENT* in_p
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
 
-/** Makes a buffer of the program's memory, with an instance in every logical domain, whose memory
- * is there when the call returns, as long as there is room for it. */
+/** Wraps the program's memory in a buffer with an instance in every logical domain; the call
+ * allocates the memory of the instances as far as there is room. */
 DllAccess HSTR_RESULT hStreams_Alloc1D(void* in_BaseAddress, uint64_t in_Size);
-/** The same with properties, in the domains of the list; -1: in all, 0: in none but the program. */
+/** hStreams_Alloc1D() with properties, in the listed domains; -1: in all, 0: only in the program's.
+ */
 DllAccess HSTR_RESULT hStreams_Alloc1DEx(void* in_BaseAddress, uint64_t in_Size,
                                          HSTR_BUFFER_PROPS* in_pBufferProps,
                                          int64_t in_NumLogDomains, HSTR_LOG_DOM* in_pLogDomainIDs);
 DllAccess HSTR_RESULT hStreams_AddBufferLogDomains(void* in_Address, uint64_t in_NumLogDomains,
                                                    HSTR_LOG_DOM* in_pLogDomainIDs);
-/** Waits for the actions on the instances, then drops them; -1: all, also the program's. */
+/** Waits for the actions on the instances, then removes them; -1: all, also the program's. */
 DllAccess HSTR_RESULT hStreams_RmBufferLogDomains(void* in_Address, int64_t in_NumLogDomains,
                                                   HSTR_LOG_DOM* in_pLogDomainIDs);
-/** Waits for the actions on a buffer and ends it. The program's memory does not change. */
+/** Waits for the actions on a buffer and destroys it. The program's memory does not change. */
 DllAccess HSTR_RESULT hStreams_DeAlloc(void* in_Address);
 /** Number of domains with an instance, except the program's own. */
 DllAccess HSTR_RESULT hStreams_GetBufferNumLogDomains(void* in_Address,

@@ -64,13 +64,13 @@ typedef struct weir_conveyor_handler {
 
 typedef struct weir_conveyor_options {
   size_t struct_size;
-  const char* name;                      /**< NULL: "conveyor" */
-  void* memory;                          /**< of this rank, which the others put to; NULL: none */
-  size_t bytes;                          /**< of it; ranks may have different sizes */
+  const char* name; /**< NULL: "conveyor" */
+  void* memory;     /**< memory of this rank that other ranks put to; NULL: none */
+  size_t bytes;     /**< size of memory; may differ between ranks */
   const weir_conveyor_handler* handlers; /**< numbered from 0, the same on all ranks */
   size_t handler_count;                  /**< 256 at most */
   size_t block_bytes;      /**< of a block; 0: 63 KiB, over MPI 504 KiB; 1 KiB to 4 MiB */
-  size_t block_items;      /**< in a block at most; 0: as many as fit; 1: each item by itself */
+  size_t block_items;      /**< most items in a block; 0: as many as fit; 1: no aggregation */
   size_t blocks_in_flight; /**< from this rank to another; 0: 8 */
   /** Age at which a block is sent; 0: 1 ms, or any where a seed decides the order of delivery;
       negative: any. The producer checks ages in every 64th call and in calls without items, so
@@ -82,9 +82,9 @@ typedef struct weir_conveyor_options {
   { sizeof(weir_conveyor_options), NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0 }
 
 /**
- * Creates a conveyor together with the other ranks: every rank, one thread each, in the same order
- * where there are several. INVALID_ARGUMENT when the handlers of the ranks are not the same. The
- * fabric outlives it, and so does the memory.
+ * Creates a conveyor. Collective: one thread of every rank calls it, for several conveyors in the
+ * same order. INVALID_ARGUMENT when the handlers of the ranks are not the same. The fabric outlives
+ * it, and so does the memory.
  */
 WEIR_API weir_status weir_conveyor_create(weir_fabric* fabric, const weir_conveyor_options* options,
                                           weir_conveyor** out_conveyor);
@@ -96,24 +96,25 @@ WEIR_API weir_status weir_conveyor_create(weir_fabric* fabric, const weir_convey
 WEIR_API void weir_conveyor_destroy(weir_conveyor* conveyor);
 
 /**
- * Waits until all items of all ranks are applied: every rank, one thread each; no other thread uses
- * a producer of this rank meanwhile. Producers can be used again afterwards. Returns the first
- * failure of an item that this rank put or received, or of a handler on it; it has waited for the
- * other ranks even then. TIMEOUT: it has not waited for all, and can be repeated.
+ * Waits until all items of all ranks are applied. Collective: one thread of every rank calls it;
+ * meanwhile no other thread may use a producer of this rank. Producers can be used again
+ * afterwards. Returns the first failure of an item that this rank put or received, or of a handler
+ * on it; it has waited for the other ranks even then. TIMEOUT: it has not waited for all, and can
+ * be repeated.
  */
 WEIR_API weir_status weir_conveyor_finish(weir_conveyor* conveyor, int64_t timeout_ns);
 
 /** Counts of this rank, of blocks that were sent. */
 typedef struct weir_conveyor_info {
   size_t struct_size;
-  uint64_t items;          /**< that were put */
-  uint64_t item_bytes;     /**< of them */
-  uint64_t combined;       /**< of the items, those that took the place of another */
-  uint64_t joined;         /**< of the items, those that were adjacent to the one before */
+  uint64_t items;          /**< items put */
+  uint64_t item_bytes;     /**< bytes of these items */
+  uint64_t combined;       /**< items that replaced another item, or were added to it */
+  uint64_t joined;         /**< items adjacent to the item before */
   uint64_t blocks;         /**< messages */
   uint64_t wire_bytes;     /**< of the blocks, addresses included */
-  uint64_t most_in_flight; /**< blocks to one rank at a time */
-  uint64_t blocks_applied; /**< of other ranks, and of this one to itself */
+  uint64_t most_in_flight; /**< most blocks in flight to one rank */
+  uint64_t blocks_applied; /**< blocks from all ranks, this one included */
 } weir_conveyor_info;
 #define WEIR_CONVEYOR_INFO_INIT \
   { sizeof(weir_conveyor_info), 0, 0, 0, 0, 0, 0, 0, 0 }

@@ -498,8 +498,8 @@ typedef struct weir_tunnel_state {
   size_t stage;     /**< number of the one that takes its items; SIZE_MAX: none does yet */
   weir_overflow overflow;
   size_t capacity;    /**< items that may wait for any worker */
-  uint64_t waiting;   /**< that do */
-  uint64_t under_way; /**< others that are not complete: workers keep them or work on them */
+  uint64_t waiting;   /**< items that wait now */
+  uint64_t under_way; /**< other items that are not complete: workers keep or process them */
   uint64_t created;   /**< items put into it */
   uint64_t complete;
   uint64_t dropped;

@@ -58,7 +58,7 @@ class RetainedItems {
   /// The mutex to hold while checking or completing an item and while ending its pipeline. One for
   /// all pipelines, because the item names its pipeline.
   static sys::Mutex& ends() noexcept;
-  /// Removes an item whose call failed or did not complete it.
+  /// Removes an item that failed, or that a later call gets again.
   void forget(std::uint64_t number) noexcept;
   /// Notes that the calls that retained these items have settled. Returns how many are not
   /// complete.

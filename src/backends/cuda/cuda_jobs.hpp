@@ -32,7 +32,7 @@ struct CudaJob {
   std::size_t next_piece = 0;                 ///< in `pieces`, of the next chunk
   std::array<CudaPoint, 2> older{}, newer{};  ///< ends of the last two groups of chunks
   bool staging = false;                       ///< more chunks will be enqueued
-  bool held = false;                          ///< taken, and waits for such a copy
+  bool held = false;                          ///< taken, and waits for a copy that is staging
   CudaJob* next_packed = nullptr;             ///< next job whose chunk the same host function packs
   CUresult packed = CUDA_SUCCESS;             ///< result of the driver for a gathered copy
   bool gathered = false;                      ///< the copy is not enqueued yet

@@ -63,7 +63,7 @@ class OpenClPlace final : public PlaceDriver {
     Job job;
     std::vector<std::uint64_t> waits;
     Outcome outcome;
-    std::uint64_t last = 0;  ///< last job of its command
+    std::uint64_t last = 0;  ///< id of the last job of its command
     std::int64_t enqueued_ns = 0;
     cl_event event = nullptr;   ///< of the command, when it is the last
     cl_event begin = nullptr;   ///< on a discrete device, timed: the marker before a call, or the
