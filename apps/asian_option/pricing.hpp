@@ -32,7 +32,7 @@ struct PricingOptions {
   std::string scheduler = "onesided";  ///< see weir_share_options
 };
 
-/// Prices options. From one thread, but for cancel().
+/// Prices options. One thread calls it, except cancel().
 class Pricing {
  public:
   Pricing(const weir::Runtime& runtime, const AppStreams& app_streams, const PathKernels& kernels,

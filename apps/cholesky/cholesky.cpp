@@ -192,9 +192,9 @@ class Cholesky final : public Workload {
     return copying;
   }
 
-  /// Tasks name a group as one region: who reads one of its tiles gets a copy of that by way of
-  /// host memory, so that groups are small where memories are several. There are none in a single
-  /// card, which may have no room for both.
+  /// Tasks name a group as one region: a task that reads one of its tiles gets a copy of that tile
+  /// through host memory, so groups are small when there are several memories. A single device has
+  /// no groups, because its memory may have no room for both.
   static std::size_t most_in_a_group(const AppStreams& app_streams, bool tasks) {
     if (!tasks || app_streams.share_memory()) return kMostRows;
     return app_streams.places() > 1 ? 2 : 1;
@@ -228,7 +228,7 @@ class Cholesky final : public Workload {
     return j == k + 1 ? streams_.urgent(owners_[group]) : streams_.any(owners_[group], group);
   }
 
-  /// The same as tasks: who does what, where and when is the queue's business.
+  /// Submits the same operations as tasks; the queue chooses place and time.
   void submit() {
     const auto read = [this](Rows i, std::size_t j) { return weir::read(tiles_.region(i, j)); };
     const auto change = [this](Rows i, Columns j) { return weir::readwrite(tiles_.region(i, j)); };

@@ -1,4 +1,4 @@
-// Memory of the program as buffers that cards copy on their own.
+// Buffers over memory of the program that devices copy by DMA.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace weir::apps {
 
-/// Makes a buffer of memory that goes to cards and back several times: page-locked where one of the
-/// runtime gains by it.
+/// Makes a buffer of memory that is copied to devices and back several times: page-locked when a
+/// device of the runtime gains by it.
 inline weir::Buffer wrap_for_cards(const weir::Runtime& runtime, void* address, std::size_t bytes,
                                    const char* name) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;

@@ -59,7 +59,7 @@ class Collected {
   std::vector<std::vector<T>> parts_;
 };
 
-/// A stage that is a kernel on a card, with one output: contracts at weir_stage_kernel.
+/// A stage that is a kernel on a device, with one output; the contracts are at weir_stage_kernel.
 struct DeviceStage {
   weir::Kernel kernel;
   std::size_t item_bytes, made_bytes;  ///< of an item that comes, and of one that is put
@@ -76,9 +76,9 @@ struct DeviceStage {
   }
 };
 
-/// The loop of Hetero-Mark's programs (paper 002, section 4): a chunk of items goes to all cores,
-/// or to a card and back, everybody waits until it is through, then the next stage has its turn.
-/// From one thread.
+/// The loop of Hetero-Mark's programs (paper 002, section 4): all cores, or a device, process a
+/// chunk of items; the loop waits until the chunk is complete, then starts the next stage. One
+/// thread calls it.
 class ChunkLoop {
  public:
   /// How many items a stage had in all, and at once.
@@ -87,7 +87,8 @@ class ChunkLoop {
     std::uint64_t items = 0, most = 0;
   };
 
-  /// `places` run functions, the calling thread if there are none; `card` kernels, and may be null.
+  /// `places` run functions; the calling thread does if there are none. `card` runs kernels, and
+  /// may be null.
   ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
             const std::vector<std::size_t>& places, const AppStream* card);
 
@@ -95,7 +96,7 @@ class ChunkLoop {
   void begin(std::chrono::nanoseconds timeout);
   /// Calls code for parts of [0, count) on all cores, and waits for all.
   void run(const char* stage, std::size_t count, const std::function<void(const ChunkPart&)>& code);
-  /// Copies a chunk to the card, runs the kernel, waits, and copies what it put back.
+  /// Copies a chunk to the device, runs the kernel, waits, and copies the items that it put back.
   template <class Made, class Item>
   std::vector<Made> carry(const char* stage, const DeviceStage& code,
                           const std::vector<Item>& items) {
@@ -111,7 +112,7 @@ class ChunkLoop {
   const std::vector<Stage>& stages() const noexcept { return stages_; }
 
  private:
-  /// Memory of a stage on the card, used by one chunk after the other.
+  /// Memory of a stage on the device; one chunk uses it at a time.
   struct Freight {
     weir::Buffer items, made, number;
     bool tables = false;  ///< are there

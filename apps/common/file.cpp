@@ -98,7 +98,7 @@ int OutputFile::open_special() {
   FileDescriptor found(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   if (found.value() < 0) fail_write();
   special_ = fstat(found.value(), &status) == 0 && !S_ISREG(status.st_mode);
-  return special_ ? found.release() : -1;  // somebody may have put a file there
+  return special_ ? found.release() : -1;  // another process may have put a file there
 }
 
 int OutputFile::create_named() {

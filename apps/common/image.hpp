@@ -35,8 +35,8 @@ bool is_image(std::string_view path);
 bool holds_image(const std::string& path);
 
 /// Reads a picture, colours as shades of grey; the first bytes decide what it is. PGM is the binary
-/// form with 8 bits (P5). Throws InputError with the path and the reason: what is no picture, is
-/// damaged, is larger than the limits, or needs a library that this build is without.
+/// form with 8 bits (P5). Throws InputError with the path and the reason when the file is not a
+/// picture, is damaged, exceeds the limits, or needs a library that this build does not have.
 Image read_image(const std::string& path, const ReadLimits& limits = {});
 /// The same from the bytes of a file; the name stands for the path in messages.
 Image read_image_from(std::string_view bytes, std::string_view name, const ReadLimits& limits = {});

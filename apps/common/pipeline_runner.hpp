@@ -16,7 +16,7 @@
 
 namespace weir::apps {
 
-/// What all pipelines can be told.
+/// Options of all pipelines.
 struct PipelineSwitches {
   bool baseline = false;     ///< the form of the paper that pipelines are compared with
   bool batching = true;      ///< otherwise stages get one item at a time
@@ -41,7 +41,7 @@ class PipelineRunner {
   /// Makes a pipeline, adds what connect() does, and starts it.
   void begin(weir::PipelineOptions options,
              const std::function<void(const weir::Pipeline&)>& connect);
-  /// Waits for its end; after a failure it is gone.
+  /// Waits for the end of the pipeline; destroys it after a failure.
   void wait(std::chrono::nanoseconds timeout);
   void reset() noexcept;
   /// Stages that have an input.

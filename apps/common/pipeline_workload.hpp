@@ -25,7 +25,7 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches);
 /// Where stages run.
 enum class StagePlaces {
   hosts,           ///< all on host places
-  hosts_and_card,  ///< one of them on a card, when there is one
+  hosts_and_card,  ///< one of them on a device, when there is one
 };
 
 /// Runs the stages of a problem as a pipeline, or as the chunk loop that it is compared with, and
@@ -64,13 +64,14 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   /// Adds what the results say to the report for programs.
   virtual void describe(nlohmann::ordered_json&) const {}
 
-  /// Where stage `index` runs: the places take turns, but for cards that run another stage.
+  /// Returns where stage `index` runs: round robin over the places, except devices that run another
+  /// stage.
   weir::StageOptions at(std::size_t index) const;
   /// A place for a stage that is a kernel; null: the stage is to run on the host.
   const weir::Place* card() const noexcept { return card_; }
   bool card_runs(const char* backend) const { return card_ != nullptr && card_backend_ == backend; }
   weir_relief relief() const noexcept { return switches_.relief; }
-  /// Adds a stage on the card.
+  /// Adds a stage on the device.
   template <class In, class Out>
   void connect_kernel(const weir::Pipeline& pipeline, const char* name,
                       const weir::Tunnel<In>& input, const weir::Tunnel<Out>& output,
@@ -82,7 +83,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
   std::size_t workers() const noexcept { return streams_.cores(); }
   bool baseline() const noexcept { return switches_.baseline; }
-  /// Items that a stage on a card gets at most.
+  /// Returns the most items that a stage on a device gets at a time.
   std::size_t batch(std::size_t usual) const noexcept { return runner_.batch(usual); }
   /// Items that a stage had in the last run.
   std::uint64_t items(const char* stage) const;

@@ -15,7 +15,7 @@
 
 namespace weir::apps {
 
-/// The share of one run after the other. From one thread, but for cancel().
+/// The share of one run after the other. One thread calls it, except cancel().
 class SharedParts {
  public:
   /// With a fabric its ranks share.

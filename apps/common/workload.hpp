@@ -98,7 +98,7 @@ class Workload {
   virtual void reset() = 0;
   /// Enqueues one run, from the program's memory back to it.
   virtual void enqueue() = 0;
-  /// Waits for what is no action in the streams. Throws weir::Error{timeout}.
+  /// Waits for work that is not an action of the streams. Throws weir::Error{timeout}.
   virtual void await(std::chrono::nanoseconds) {}
   /// Ends that early. On any thread.
   virtual void cancel() noexcept {}
@@ -160,7 +160,7 @@ class Application {
   /// What files it reads and writes, for --help.
   virtual const char* input_help() const { return "Matrix to read: Matrix Market or .npy"; }
   virtual const char* output_help() const { return "File for the result: .mtx or .npy"; }
-  /// What the user asked to be told instead of a run, "": nothing.
+  /// Returns the text that the user asked for instead of a run; "": none.
   virtual std::string help() const { return ""; }
   /// Adds the options that only this application has.
   virtual void add_options(CommandOptions&) {}

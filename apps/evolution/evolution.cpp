@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kIslands = 2, kUsualPopulation = 2048;
 constexpr std::size_t kMostGenes = 100000, kMostGenerations = 1000000;
 
-/// What is told of a generation of one island.
+/// The reported figures of a generation of one island.
 struct Chronicle {
   std::uint64_t hash;
   double best;  ///< fitness, before crossing and mutation
@@ -180,7 +180,7 @@ class Evolution final : public PipelineWorkload {
     connect_select(pipeline, evaluated, to_cross, [](Island&, Creature) {});
   }
 
-  /// Creatures go to the card with their genes, and come back with their fitness.
+  /// Sends creatures with their genes to the device, and receives their fitness.
   void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<Creature>& to_reproduce,
                     const weir::Tunnel<Creature>& to_cross) {
     const weir::Tunnel<double> genomes = genome_tunnel(pipeline);
@@ -217,7 +217,7 @@ class Evolution final : public PipelineWorkload {
     island.note(static_cast<std::size_t>(known.creature), known.fitness);
   }
 
-  /// Waits for all creatures of an island; note(island, item) is told of each.
+  /// Waits for all creatures of an island; calls note(island, item) for each.
   template <class Item, class Note>
   void connect_select(const weir::Pipeline& pipeline, const weir::Tunnel<Item>& evaluated,
                       const weir::Tunnel<Creature>& to_cross, Note note) {
@@ -286,7 +286,7 @@ class Evolution final : public PipelineWorkload {
   const EvolutionOptions options_;
   const std::size_t generations_;
   std::array<Island, kIslands> islands_;
-  weir::Buffer coefficients_;  ///< for a card
+  weir::Buffer coefficients_;  ///< for a device
   std::optional<DeviceStage> evaluate_on_card_;
   std::vector<Chronicle> chronicles_;  ///< by epoch
 };

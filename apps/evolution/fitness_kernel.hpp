@@ -1,4 +1,4 @@
-// Creatures that a card evaluates.
+// The kernel that evaluates creatures on a device.
 #pragma once
 
 #include <weir/weir.hpp>
@@ -8,7 +8,7 @@
 
 namespace weir::apps {
 
-/// What a card makes of a creature, which comes as its number and its genes, all in double.
+/// The result of the kernel for a creature, whose input is its number and its genes, all in double.
 struct Evaluated {
   double creature, fitness;
 };

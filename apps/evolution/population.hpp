@@ -48,7 +48,7 @@ class Island {
   void cross(std::size_t rank, Era era) noexcept;
   void mutate(std::size_t rank, Era era) noexcept;
 
-  /// The same for somebody else who evaluates: what a creature is, and what came of it.
+  /// For evaluation outside of this class: the genes of a creature, and its result.
   std::span<const double> genes_of(std::size_t creature, Era era) const noexcept {
     return std::span(genes_[era.generation % 2]).subspan(creature * options_.genes, options_.genes);
   }

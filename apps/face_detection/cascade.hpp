@@ -34,8 +34,8 @@ struct Cascade {
   std::vector<CellGrid> grids;
 };
 
-/// Reads a file of OpenCV's format. Throws InputError with the path, the line and the reason: what
-/// is no such file, has trees or features of another kind, and numbers that do not fit together.
+/// Reads a file of OpenCV's format. Throws InputError with the path, the line and the reason when
+/// the file has another format, trees or features of another kind, or inconsistent numbers.
 Cascade read_cascade(const std::string& path);
 /// The same from the bytes of a file; the name stands for the path in messages.
 Cascade read_cascade_from(std::string_view bytes, std::string_view name);

@@ -50,7 +50,7 @@ class Level {
     walk(cascade, first, end, found,
          [&](std::size_t x, std::size_t y) { return judge(cascade, x, y); });
   }
-  /// The same when somebody else has judged: verdict_of(x, y).
+  /// The same with verdicts that were computed elsewhere: verdict_of(x, y).
   template <class Found, class VerdictOf>
   void walk(const Cascade& cascade, std::size_t first, std::size_t end, const Found& found,
             const VerdictOf& verdict_of) const {

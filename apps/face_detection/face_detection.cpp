@@ -52,12 +52,12 @@ struct Strip {
   std::uint32_t level, first;
 };
 
-/// What is known of a picture that is under way.
+/// The state of a picture in flight.
 struct Frame {
   Image grey;
   std::vector<float> scales;
   std::vector<Level> levels;
-  std::vector<JudgedLevel> judged;  ///< when a card judges
+  std::vector<JudgedLevel> judged;  ///< when a device judges
   std::vector<Box> candidates;
 
   void clear() { *this = {}; }
@@ -140,7 +140,7 @@ class FaceDetection final : public PipelineWorkload {
   }
 
  private:
-  /// Larger windows do not fit the tiles of a card.
+  /// Larger windows do not fit the tiles of a device.
   static StagePlaces places_for(const Cascade& cascade) {
     return std::max(cascade.width, cascade.height) <= WindowTile::kMostWindow
                ? StagePlaces::hosts_and_card
@@ -176,7 +176,7 @@ class FaceDetection final : public PipelineWorkload {
 
   /// A level gives its candidates when all of its tiles are there.
   void collect(Frame& frame, const JudgedTile& tile) {
-    if (tile.header.step == 0) return;  // the card has skipped its kernel
+    if (tile.header.step == 0) return;  // the device has skipped its kernel
     const Level& level = frame.levels[tile.header.level];
     JudgedLevel& judged = frame.judged[tile.header.level];
     judged.add(tile, level, cascade_);
@@ -267,7 +267,7 @@ class FaceDetection final : public PipelineWorkload {
         alone(4));
   }
 
-  /// The card judges windows, and the host goes through the rows.
+  /// The device judges windows, and the host goes through the rows.
   void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<Number>& to_cut) {
     const auto tiles = pipeline.tunnel<WindowTile>("tiles");
     const auto judged = pipeline.tunnel<JudgedTile>("judged tiles");
@@ -433,7 +433,7 @@ class FaceDetection final : public PipelineWorkload {
   const std::vector<Photograph> photographs_;
   const Cascade cascade_;
   const DetectionOptions options_;
-  std::optional<CascadeTables> tables_;  ///< for a card
+  std::optional<CascadeTables> tables_;  ///< for a device
   std::optional<DeviceStage> scan_on_card_;
   std::vector<Frame> frames_;
   std::vector<Detection> detections_;  ///< by picture

@@ -1,4 +1,4 @@
-// Windows that a card judges.
+// The kernel that judges windows on a device.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct WindowTile {
   TileHeader header;
   std::array<std::uint8_t, kEdge * kEdge> pixels;
 };
-/// What a card has found: a Verdict for each window, row by row.
+/// The result of the kernel: a Verdict for each window, row by row.
 struct JudgedTile {
   TileHeader header;
   std::array<std::uint8_t, WindowTile::kPlaces * WindowTile::kPlaces> verdicts;
@@ -52,7 +52,7 @@ class JudgedLevel {
   std::vector<std::uint8_t> verdicts_;
 };
 
-/// A cascade as a card reads it.
+/// A cascade in the layout that the kernel reads.
 struct CascadeTables {
   CascadeTables(const weir::Runtime& runtime, const Cascade& cascade);
   weir::Buffer stages, stumps;

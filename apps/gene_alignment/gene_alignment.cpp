@@ -276,7 +276,7 @@ class GeneAlignment final : public PipelineWorkload {
       out.put({positions.query, positions.target, p});
     });
   }
-  /// Puts the letters of some positions in blocks, as a card takes them.
+  /// Puts the letters of some positions in the blocks that the device kernel reads.
   template <class Out>
   void cut(const Positions& at, const Out& out) const {
     const std::string_view target = target_of(at.target);
@@ -330,7 +330,7 @@ class GeneAlignment final : public PipelineWorkload {
         "write", lines, [this](std::uint32_t line) { writer_->add(shelf_.give(line)); }, alone);
   }
 
-  /// The host finds words itself, or cuts letters into blocks for the card.
+  /// The host finds words itself, or cuts letters into blocks for the device.
   void connect_coarse(const weir::Pipeline& pipeline, const weir::Tunnel<Positions>& positions,
                       const weir::Tunnel<Hit>& hits) {
     weir::StageOptions ordered = at(0);
@@ -395,7 +395,7 @@ class GeneAlignment final : public PipelineWorkload {
   const Sequences sequences_;
   const std::size_t chunk_;
   std::vector<SeedSet> seeds_;  ///< of the queries
-  weir::Buffer words_;          ///< the same for a card
+  weir::Buffer words_;          ///< the same for a device
   std::optional<DeviceStage> coarse_on_card_;
   std::vector<std::vector<std::uint8_t>> scratch_;  ///< of the workers
   Shelf shelf_;

@@ -1,4 +1,4 @@
-// Words that a card looks for.
+// The kernel that finds words on a device.
 #pragma once
 
 #include <array>

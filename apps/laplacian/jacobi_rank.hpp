@@ -94,7 +94,7 @@ class JacobiRank {
     blocks_.upload_halos(next);
   }
 
-  /// Looks up now and then whether somebody wants it to end.
+  /// Waits for the halo; checks `cancelled` periodically.
   void finish(const weir::Halo& halo, const std::atomic<bool>& cancelled) const {
     constexpr std::chrono::milliseconds kLook{100};
     for (;;) {

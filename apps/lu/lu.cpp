@@ -106,10 +106,10 @@ class Lu final : public Workload {
     pivots_.reset();
   }
 
-  /// Right-looking. Each column of tiles belongs to a place, because pivots are looked for in all
-  /// of it. The column of the next panel goes to the urgent stream of its place, so that panels run
-  /// ahead of the updates. Rows to the left are exchanged last, by pivots that come after all
-  /// updates: then nobody reads these rows.
+  /// Right-looking. Each column of tiles belongs to a place, because the search for pivots reads
+  /// all of it. The column of the next panel goes to the urgent stream of its place, so that panels
+  /// run ahead of the updates. Rows to the left are exchanged last, by pivots that come after all
+  /// updates: then no action reads these rows.
   void enqueue() override {
     if (queue_ != nullptr) return submit();
     for (std::size_t k = 0; k < tiles(); ++k) {

@@ -14,8 +14,8 @@
 
 namespace weir::apps {
 
-/// The row that row i is exchanged with, both counted from the top of what has so many rows. Itself
-/// where the pivot cannot be: nobody has made it on a card that skips its kernels.
+/// Returns the row that row i is exchanged with, both counted from the top of the panel. Returns i
+/// when the pivot is out of range: a device that skips its kernels computes no pivots.
 inline std::size_t exchanged_row(std::size_t i, std::int32_t pivot, std::size_t panel,
                                  std::size_t rows) noexcept {
   const std::size_t row = i - i % panel + static_cast<std::size_t>(pivot) - 1;

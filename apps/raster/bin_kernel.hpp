@@ -1,4 +1,4 @@
-// Bins that a card draws.
+// The kernel that draws bins on a device.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ weir::Kernel bin_kernel(const weir::Runtime& runtime);
 /// Makes a DrawnBin of each BinTask: the same bits as draw_bin().
 DeviceStage bin_stage(const weir::Runtime& runtime, std::size_t width, std::size_t height);
 
-/// Draws what a card has made, as far as it is inside: a card that skips its kernels makes
-/// anything.
+/// Draws the pixels of a bin that are inside of the frame: a device that skips its kernels returns
+/// arbitrary bytes.
 void blend(const DrawnBin& bin, DepthFrame& frame) noexcept;
 
 }  // namespace weir::apps

@@ -247,7 +247,7 @@ class Raster final : public PipelineWorkload {
         },
         at(1));
   }
-  /// The card draws bins, and the host puts them together.
+  /// The device draws bins, and the host puts them together.
   void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
     const auto drawn = pipeline.tunnel<DrawnBin>("drawn bins");
     connect_kernel(pipeline, "raster", bins, drawn, *raster_on_card_);
@@ -291,7 +291,7 @@ class Raster final : public PipelineWorkload {
   const RasterOptions options_;
   const Scene scene_{options_};
   std::optional<DeviceStage> raster_on_card_;
-  std::vector<DepthFrame> frames_;  ///< of the pictures under way
+  std::vector<DepthFrame> frames_;  ///< of the pictures in flight
   std::vector<Drawn> pictures_;
   ColourImage shown_;
 };

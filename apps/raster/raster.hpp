@@ -1,4 +1,4 @@
-// Pictures of a cube, several of them under way at once.
+// Pictures of a cube, several of them in flight at once.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Patches that a card dices.
+// The kernel that dices patches on a device.
 #pragma once
 
 #include <weir/weir.hpp>

@@ -109,8 +109,8 @@ class Reyes final : public PipelineWorkload {
         "shade", polygons, [this](const Micropolygon& polygon) { shade(polygon, frame_); }, at(2));
   }
 
-  /// A card that keeps its kernels running splits patches until they are small, as far as they have
-  /// room in a batch; what had none comes again.
+  /// A resident kernel splits patches until they are small, as far as they have room in a batch;
+  /// patches without room are submitted again.
   void connect_split(const weir::Pipeline& pipeline, const weir::Tunnel<Patch>& patches,
                      const weir::Tunnel<SmallPatch>& small) {
     if (!split_on_card_) {

@@ -1,4 +1,4 @@
-// Patches that a CUDA card splits.
+// The kernel that splits patches on a CUDA device.
 #pragma once
 
 #include <weir/pipeline.hpp>
@@ -15,7 +15,7 @@ struct SplitStage {
   weir::KernelStageOptions options;
 };
 
-/// For domains with the backend "cuda" alone: groups of the kernel stay on the card until all
+/// For domains of the backend "cuda" only: the groups of the kernel stay on the device until all
 /// patches of a batch are small, and share them through a tunnel in its memory, with this relief.
 SplitStage split_stage(const weir::Runtime& runtime, const ReyesCamera& camera, weir_relief relief);
 

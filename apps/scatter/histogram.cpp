@@ -49,7 +49,7 @@ Histogram::Histogram(weir_fabric* fabric, const Keys& keys, const Travel& travel
 
 void Histogram::run(const std::atomic<bool>& cancelled, std::chrono::nanoseconds timeout) {
   std::fill(part_.table.begin(), part_.table.end(), 0);
-  conveyor_.finish(timeout);  // nobody adds before all have cleared
+  conveyor_.finish(timeout);  // no rank adds before all have cleared
   const std::size_t workers = ranks_ * travel_.producers;
   std::vector<std::exception_ptr> failures(travel_.producers);
   std::vector<std::jthread> threads;  // they end when not all can be started, too

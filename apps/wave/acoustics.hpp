@@ -36,7 +36,7 @@ inline std::size_t sponge_width(std::size_t n) noexcept {
   return std::min(kWidest, n / kShare);
 }
 
-/// What is left of a wave after a step, for each coordinate: 1 but for the sponge at both ends.
+/// Returns the damping factor of a step for each coordinate: 1 except in the sponge at both ends.
 inline std::vector<double> sponge(std::size_t n) {
   constexpr double kStrength = 0.3;
   std::vector<double> kept(n, 1.0);

@@ -42,7 +42,7 @@ struct Slab {
        std::size_t block)
       : stream(&bound), first(first_plane), planes(count) {
     for (Matrix<T>& field : memory) field = Matrix<T>(shape.plane(), planes + 2 * kReach);
-    if (planes == shape.n) {  // nobody needs its edges
+    if (planes == shape.n) {  // no neighbour needs its edges
       divide({0, planes}, block);
     } else if (planes < 2 * kReach) {
       edges = {{0, planes}};

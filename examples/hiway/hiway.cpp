@@ -1,5 +1,5 @@
-// Searches numbers for primes with the interface of HiWayLib (paper 002, figure 9): a card tests
-// blocks of numbers, and threads of the host work on what it found.
+// Searches numbers for primes with the interface of HiWayLib (paper 002, figure 9): a device tests
+// blocks of numbers, and threads of the host process the primes.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
-// Streams blocks through a few slots of a card's memory, so that copies hide behind kernels.
+// Streams blocks through a few slots of a device's memory, so that copies hide behind kernels.
 //
-// Nothing below says when a slot is free again: the download out of it and the next upload into it
-// touch the same region, and that orders them.
+// Nothing below says when a slot is free again: weir orders the download from it and the next
+// upload into it, because they access the same region.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -38,7 +38,7 @@ void enqueue(const weir::Stream& stream, const weir::Kernel& roots, const weir::
   stream.transfer(part(memory, slot, &card), part(numbers, index, nullptr));
 }
 
-/// Sends all blocks through the card and prints what the trace says about it.
+/// Sends all blocks through the device and prints what the trace says about it.
 void measure(const weir::Runtime& runtime, const weir::Kernel& roots, std::size_t slots) {
   std::vector<double> values(blocks * block, 2.0);
   const weir::Buffer numbers = runtime.wrap(values, "numbers");
@@ -48,7 +48,7 @@ void measure(const weir::Runtime& runtime, const weir::Kernel& roots, std::size_
   const weir::Stream stream = place.stream();
 
   for (std::size_t i = 0; i < slots; ++i) enqueue(stream, roots, card, numbers, memory, i, i);
-  stream.synchronize();  // the card's memory has been touched
+  stream.synchronize();  // the device's memory has been touched
 
   std::fill(values.begin(), values.end(), 2.0);
   runtime.start_trace();

@@ -262,7 +262,7 @@ std::shared_ptr<Buffer> own(const SessionRef& session, nb::object array, const c
   return buffer;
 }
 
-/// The domains that are cards of CUDA.
+/// Returns the CUDA domains.
 std::vector<weir_domain*> cards_of(const Session& session) {
   std::vector<weir_domain*> cards;
   const std::size_t count = weir_runtime_domain_count(session.handle());

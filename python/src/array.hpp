@@ -11,8 +11,8 @@
 
 namespace weir::py {
 
-/// How the elements of an array lie in a region: each axis is in the rows of the region, counts
-/// its rows, or its planes. The same layouts are one object, which lives for ever: actions carry
+/// How the elements of an array lie in a region: each axis runs within the rows of the region, over
+/// its rows, or over its planes. Equal layouts are one object, which is never freed: actions carry
 /// its address to their kernel.
 struct Layout {
   struct Axis {
@@ -39,7 +39,7 @@ struct Part {
   bool readonly;
 };
 
-/// Memory of an array in a domain that is to be adopted.
+/// Device memory of an array, which a buffer is to adopt.
 struct DeviceMemory {
   std::vector<weir_domain*> domains;  ///< which may have it; empty: the host
   std::uintptr_t address = 0;
@@ -73,23 +73,24 @@ struct Buffer {
 /// copy.
 nb::object array_of(nb::handle object);
 
-/// Makes a buffer of an array, in the memory of the host, or of a domain, or of the card it says.
+/// Makes a buffer of an array, in the memory of the host, of a domain, or of the GPU that the array
+/// names.
 std::shared_ptr<Buffer> wrap(const SessionRef& session, nb::handle object, const char* name,
                              bool alias, weir_domain* domain);
-/// What DLPack says of an array: address, shape, strides in elements, typestr, and its owner.
+/// Returns address, shape, strides in elements, typestr and owner of an array, by DLPack.
 nb::tuple open_dlpack(nb::handle object);
 /// Makes a buffer of new zeros.
 std::shared_ptr<Buffer> make_buffer(const SessionRef& session, nb::handle shape, nb::handle dtype,
                                     const char* order, const char* name, bool alias);
 
-/// The part of `buffer` that is the memory of an array.
+/// Returns the part of `buffer` that is the memory of an array.
 Part part_of(const std::shared_ptr<Buffer>& buffer, nb::handle array);
-/// The part of `buffer` that an index of NumPy means.
+/// Returns the part of `buffer` that a NumPy index selects.
 Part part_at(const std::shared_ptr<Buffer>& buffer, nb::handle index);
-/// The part that a Buffer, a Part or an array in a buffer of the session means.
+/// Returns the part for a Buffer, a Part, or an array in a buffer of the session.
 Part find_part(Session& session, nb::handle object);
 
-/// The region of a part as a column-major tile of a BLAS: raises when it is none.
+/// Returns the region of a part as a column-major BLAS tile; raises when it is not one.
 weir_region tile_of(const Part& part, const std::string& what);
 
 }  // namespace weir::py

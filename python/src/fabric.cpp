@@ -21,8 +21,8 @@ Handle* require(const FabricRef& fabric, Handle* handle, const char* what) {
   return handle;
 }
 
-/// The fabric of which this thread runs a handler: whoever ends it waits for that, so that calls
-/// in there need not be counted, and do not keep others from closing it.
+/// The fabric for which this thread runs a handler. The thread that closes the fabric waits for
+/// handlers, so calls inside of one are not counted, and do not keep other threads from closing it.
 thread_local const Fabric* handled = nullptr;
 
 class HandlerScope {
@@ -37,15 +37,16 @@ class HandlerScope {
   const Fabric* const before_;
 };
 
-/// Runs a function of weir without the GIL inside of what it uses, and raises its failure.
+/// Runs a function of weir without the GIL, with the objects that it uses held open, and raises its
+/// failure.
 template <class Call>
 void call_inside(Fabric& fabric, InUse* used, Call&& call) {
   if (handled == &fabric) return call_released(call);
   call_released({&fabric.in_use, used}, call);
 }
 
-/// Ends an object of a fabric without the GIL, unless its fabric has gone before. Raises BUSY when
-/// another thread is inside.
+/// Destroys an object of a fabric without the GIL, unless the fabric was closed before. Raises BUSY
+/// when another thread is inside.
 template <class Handle>
 void end(Fabric& fabric, InUse& used, InUse* holder, Handle*& handle, void (*destroy)(Handle*)) {
   if (handle == nullptr || fabric.handle == nullptr) {
@@ -132,7 +133,7 @@ void Fabric::close_all() {
     if (!fabric || fabric->handle == nullptr) continue;
     try {
       fabric->close();
-    } catch (nb::python_error&) {  // nothing is to call Python for it any more
+    } catch (nb::python_error&) {  // no handler may call Python for it any more
       fabric->stop_listening();
     }
   }
@@ -155,8 +156,8 @@ void Fabric::barrier(const Timeout& timeout) {
   wait(timeout, [&](std::int64_t ns) { return weir_fabric_barrier(opened, ns); }, {&in_use});
 }
 
-/// Does what all ranks do together, when all are there. The others wait for this one without an end
-/// then, so that what a handler raised has to wait, too.
+/// Runs a collective operation after all ranks have joined. The other ranks then wait for this one
+/// without a timeout, so an exception of a handler is raised only afterwards.
 void Fabric::together(const Timeout& timeout, const std::function<weir_status()>& call) {
   weir_fabric* const opened = open();
   const Using inside({&in_use});
@@ -287,7 +288,7 @@ void Window::close() {
 
 namespace {
 
-/// Of the calling thread, and never of another: identities of threads that have ended come again.
+/// Returns a number of the calling thread that is never reused, unlike thread ids.
 std::uint64_t thread_number() noexcept {
   static std::atomic<std::uint64_t> threads{0};
   static thread_local const std::uint64_t number = threads.fetch_add(1, std::memory_order_relaxed);
@@ -393,7 +394,7 @@ Conveyor::Conveyor(FabricRef of, const ConveyorOptions& wanted) : fabric(std::mo
   options.blocks_in_flight = wanted.blocks_in_flight;
   options.age_ns = wanted.age_ns;
   if (wanted.timeout) {
-    // For weir 0 is the usual time: nobody can be there at once.
+    // 0 means the default timeout for weir; no other rank can join in 0 ns anyway.
     options.timeout_ns = std::max<std::int64_t>(timeout_ns(*wanted.timeout), 1);
   }
   call_released({&fabric->in_use}, [&] { return weir_conveyor_create(opened, &options, &handle); });

@@ -22,19 +22,21 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   ~Fabric() { end(); }
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
-  /// Raises BUSY, and closes nothing, when another thread is in a call of it or of what it has.
+  /// Closes the fabric. Raises BUSY, and closes nothing, when another thread is in a call of it or
+  /// of one of its objects.
   void close();
-  /// Waits for such threads instead.
+  /// Closes the fabric after waiting for such threads.
   void leave();
-  /// Closes all of them but those that threads are still inside of: Python is about to end.
+  /// Closes all fabrics that no thread is inside of: Python is about to end.
   static void close_all();
 
   weir_fabric* open() const;
-  /// Waits without the GIL, inside of what is used; raises what a handler raised, or the failure.
+  /// Waits without the GIL, with the used objects held open; raises the exception of a handler, or
+  /// the failure.
   void wait(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
             InUseList used);
   void barrier(const Timeout& timeout);
-  /// In place, after a barrier, which signals can end.
+  /// Reduces in place, after a barrier, which signals can interrupt.
   void reduce(nb::handle values, weir_fabric_op op, const Timeout& timeout);
   void broadcast(unsigned root, nb::handle data, const Timeout& timeout);
   void send(unsigned to, nb::handle message);
@@ -48,10 +50,11 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   std::vector<std::weak_ptr<Conveyor>> conveyors;
   std::vector<std::weak_ptr<Window>> windows;
   std::vector<std::weak_ptr<Share>> shares;
-  /// What windows were to copy when they were closed: it stays until the fabric is.
+  /// Operands of copies that were in flight when their window was closed; kept until the fabric
+  /// closes.
   std::vector<std::unique_ptr<Bytes>> left;
-  InUse in_use{"the fabric"};  ///< also by calls of what it has
-  InUse ending{"the fabric"};  ///< by threads that close what it has
+  InUse in_use{"the fabric"};  ///< also by calls of its objects
+  InUse ending{"the fabric"};  ///< by threads that close its objects
 
  private:
   void end();
@@ -66,12 +69,13 @@ using FabricRef = std::shared_ptr<Fabric>;
 inline InUse* in_use_of(const FabricRef& fabric) { return fabric ? &fabric->in_use : nullptr; }
 
 FabricRef open_fabric(const weir_fabric_options& options);
-/// Runs program(fabric) on so many ranks; raises what the lowest rank raised.
+/// Runs program(fabric) on a number of ranks; raises the exception of the lowest rank that raised
+/// one.
 void simulate(const weir_fabric_options& options, unsigned ranks, nb::handle program);
 int launch(unsigned ranks, const std::vector<std::string>& arguments,
            const weir_fabric_options& options);
 
-/// Memory of this rank that all ranks may reach.
+/// Memory of this rank that all ranks may access.
 struct Window {
   static std::shared_ptr<Window> make(const FabricRef& fabric, nb::object array,
                                       const Timeout& timeout);
@@ -92,16 +96,16 @@ struct Window {
   weir_window* handle = nullptr;
 
  private:
-  /// Holds what this thread copies from or to until it flushes.
+  /// Keeps the array that this thread copies from or to until it flushes.
   void copy(unsigned rank, nb::handle data, bool writable,
             const std::function<weir_status(weir_window*, const Bytes&)>& start);
 
-  /// By thread, each of which has a number of its own, and rank.
+  /// By thread number and rank.
   std::map<std::pair<std::uint64_t, unsigned>, std::vector<std::unique_ptr<Bytes>>> under_way_;
   InUse in_use_{"the window"};
 };
 
-/// What a handler of a conveyor calls.
+/// The Python function of a handler of a conveyor.
 struct ItemsHandler {
   nb::object code, dtype;
   Raised* raised;
@@ -134,12 +138,12 @@ struct Conveyor {
   InUse ending{"the conveyor"};  ///< by threads that close those
 };
 
-/// One thread's way into a conveyor.
+/// Puts items of one thread into a conveyor.
 struct Producer {
   explicit Producer(std::shared_ptr<Conveyor> conveyor);
   ~Producer() { close(); }
   void close();
-  /// Offsets are bytes of an array of uint64, items whole ones.
+  /// `offsets`: the bytes of an array of uint64; `items`: the bytes of whole items.
   void put(unsigned rank, nb::handle offsets, nb::handle items);
   void add(unsigned rank, nb::handle offsets, nb::handle values);
   void send(unsigned rank, unsigned handler, nb::handle items, std::size_t item_bytes);

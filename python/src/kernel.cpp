@@ -27,8 +27,8 @@ nb::object value_of(const weir_scalar& scalar) {
   return nb::float_(scalar.value.f64);
 }
 
-/// Raises when a function returns an array that is not part of an operand: what it computed would
-/// be lost without a word.
+/// Raises when a function returns an array that is not part of an operand: its contents would be
+/// lost silently.
 void check_result(const Function& function, nb::handle result,
                   std::span<PyObject* const> operands) {
   if (result.is_none() ||
@@ -81,7 +81,8 @@ weir_status run_function(const weir_call* call) {
 
 void release_function(void* payload) {
   const nb::gil_scoped_acquire held;
-  const CallbackScope scope;  // what the function held may not wait in the end of its runtime
+  const CallbackScope
+      scope;  // objects that the function held must not wait at the end of its runtime
   delete static_cast<Function*>(payload);
 }
 

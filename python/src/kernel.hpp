@@ -1,4 +1,4 @@
-// Kernels: those that weir has by name, and functions of Python.
+// Kernels: those that weir knows by name, and Python functions.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Part;
 struct Kernel {
   std::string name;
   weir_kernel* handle;
-  /// A function of Python, which the runtime owns. After its own scalars an action gives it the
-  /// layout of each operand.
+  /// A Python function, owned by the runtime; null: another kernel. An action passes the layout of
+  /// each operand after its own scalars.
   const Function* python = nullptr;
   /// A built-in kernel on column-major tiles.
   bool tiles = false;
@@ -26,8 +26,8 @@ struct Kernel {
 /// Registers a function: function(*operands, *scalars) is called on host cores, with the GIL.
 Kernel& add_function(Session& session, const std::string& name, nb::handle function);
 
-/// The same kernel for calls that give it no layouts, all of whose operands have this one. Itself,
-/// unless it is a function of Python.
+/// Returns the kernel for calls without layouts, all of whose operands have this one; the same
+/// kernel unless it is a Python function.
 Kernel& on_layout(Session& session, Kernel& kernel, const Layout* layout);
 
 /// Compiled code for languages without structs: of each operand its address, and 5 numbers: bytes
@@ -50,7 +50,7 @@ weir_scalar scalar_of(nb::handle given, std::size_t index);
 
 std::vector<weir_scalar> scalars_of(nb::handle given);
 
-/// What a Kernel or a name means.
+/// Returns the kernel for a Kernel object or a name.
 Kernel& find_kernel(Session& session, nb::handle called);
 
 /// Raises unless operand `index` has the dtype of a kernel on tiles.

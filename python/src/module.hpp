@@ -14,12 +14,12 @@ using Text = std::optional<std::string>;
 
 inline const char* c_str(const Text& text) { return text ? text->c_str() : nullptr; }
 
-/// A runtime as Python has it.
+/// The runtime object of the Python module.
 struct Runtime {
   SessionRef session;
 };
 
-/// Formats an object by a format of Python; one that cannot be asked has been closed.
+/// Formats an object by a Python format; "closed" if the object has been closed.
 inline nb::str text_of(nb::handle object, const char* format) {
   try {
     return nb::str(nb::object(nb::str(format).attr("format")(object)));

@@ -1,4 +1,4 @@
-// Classes of the module that share out work: pipelines and shares.
+// Classes of the module that distribute work: pipelines and shares.
 
 #include "module.hpp"
 #include "pipeline.hpp"
@@ -8,7 +8,7 @@ namespace weir::py {
 
 namespace {
 
-/// A pipeline as Python has it; weir._pipelines derives from it.
+/// The pipeline object of the Python module; weir._pipelines derives from it.
 struct PipelineFace {
   PipelineRef body;
 };

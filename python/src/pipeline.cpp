@@ -13,7 +13,7 @@ namespace weir::py {
 
 namespace {
 
-/// What a stage of weir calls.
+/// The Python functions of a stage.
 struct StageCode {
   nb::object work, at_end;
   std::size_t item_bytes;               ///< of its input
@@ -28,7 +28,7 @@ struct StageRun {
   std::uint64_t number;
   std::vector<std::pair<std::size_t, std::weak_ptr<Item>>> kept;
 
-  /// Those from an index on are not kept after all: their handles may become those of others.
+  /// Forgets the kept items from an index on: weir may reuse their handles.
   void give_up(std::size_t first) const {
     for (const auto& [index, each] : kept) {
       const std::shared_ptr<Item> item = index >= first ? each.lock() : nullptr;
@@ -92,8 +92,8 @@ weir_status put(const StageCode& code, weir_batch& batch, std::size_t output, nb
   return put_items(batch.outlets[output], puts, done) ? WEIR_STATUS_OK : WEIR_STATUS_OUT_OF_MEMORY;
 }
 
-/// Puts all that a call says; into tunnels nothing when something is refused: all items but the
-/// first come again then.
+/// Puts all outputs of a call. When a put is refused, nothing goes into tunnels, and weir repeats
+/// the call for all items except the first.
 weir_status put_all(const StageCode& code, weir_batch& batch, nb::handle said) {
   std::vector<std::size_t> done(batch.outlet_count, 0);
   for (std::size_t i = 0; i < done.size(); ++i) {
@@ -105,7 +105,7 @@ weir_status put_all(const StageCode& code, weir_batch& batch, nb::handle said) {
   return WEIR_STATUS_OK;
 }
 
-/// Calls a function of weir._pipelines and does what it says: see StageOptions.
+/// Calls a function of weir._pipelines and applies its result: see StageOptions.
 weir_status call_stage(const StageCode& code, nb::handle function, StageRun& run) {
   weir_batch& batch = *run.batch;
   const auto size =
@@ -147,7 +147,8 @@ weir_status run_work(weir_batch* batch) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
   const auto* code = static_cast<const StageCode*>(batch->payload);
-  const Clock::time_point begin = Clock::now();  // waiting for the interpreter is no work
+  const Clock::time_point begin =
+      Clock::now();  // the wait for the interpreter does not count as work
   const weir_status status = run_guarded(*code, code->work, batch);
   batch->busy_ns = std::chrono::nanoseconds(Clock::now() - begin).count();
   return status;
@@ -166,7 +167,8 @@ void release_code(void* payload) {
   delete static_cast<StageCode*>(payload);
 }
 
-/// Calls what the program wants to be told by; what that raises has nobody to go to.
+/// Calls a callback of the program; reports its exception as unraisable, because no caller could
+/// handle it.
 void tell(nb::handle code, nb::handle first, nb::handle second = {}) {
   const nb::object done =
       nb::steal(PyObject_CallFunctionObjArgs(code.ptr(), first.ptr(), second.ptr(), nullptr));
@@ -467,7 +469,8 @@ void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
 
 namespace {
 
-/// A kernel that takes what weir gives it: not a function of Python, which needs layouts.
+/// Returns a kernel that takes the operands as weir passes them: not a Python function, which needs
+/// layouts.
 const weir_kernel* kernel_for(Session& session, nb::handle called) {
   const Kernel& kernel = find_kernel(session, called);
   if (kernel.python != nullptr) {

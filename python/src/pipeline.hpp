@@ -11,7 +11,7 @@
 
 namespace weir::py {
 
-/// How a pipeline treats its items, and whom it tells.
+/// Options and callbacks of a pipeline.
 struct PipelineOptions {
   const char* name = nullptr;
   PlaceRef place;
@@ -23,7 +23,8 @@ struct PipelineOptions {
   nb::object on_epoch;    ///< on_epoch(epoch), or None
 };
 
-/// Owns a pipeline. What it calls in Python belongs to the pipeline of weir, and goes with it.
+/// Owns a pipeline. The pipeline of weir owns the Python functions that it calls, and destroys them
+/// at its end.
 struct Pipeline {
   static std::shared_ptr<Pipeline> make(const SessionRef& session, const PipelineOptions& options);
   ~Pipeline() { close(); }
@@ -35,19 +36,18 @@ struct Pipeline {
   void wait(const Timeout& timeout);
   void cancel() const;
   weir_pipeline_info info() const;
-  /// What each stage with an input has done.
+  /// Returns the figures of each stage with an input.
   nb::list stages() const;
-  /// What all stages and tunnels are doing, and the ages below which so many percent of the items
-  /// were.
+  /// Returns the state of all stages and tunnels, and the given percentiles of the ages of items.
   nb::dict state(const std::vector<double>& percentiles) const;
 
   SessionRef session;
   std::vector<PlaceRef> places;
   std::vector<std::shared_ptr<Buffer>> buffers;  ///< results of stencils, and tables
-  /// What the callbacks of the options call; outlives the pipeline of weir.
+  /// The callbacks of the options; outlives the pipeline of weir.
   std::unique_ptr<PipelineOptions> options;
   weir_pipeline* handle = nullptr;
-  bool running = false;  ///< has started, and nobody has waited for its end
+  bool running = false;  ///< has started, and no thread has waited for its end
   mutable InUse in_use{"the pipeline"};
 
  private:
@@ -55,23 +55,24 @@ struct Pipeline {
 };
 using PipelineRef = std::shared_ptr<Pipeline>;
 
-/// An item that a stage keeps beyond its call. It is complete when this goes, at the latest.
+/// An item that a stage keeps beyond its call. The destructor completes it at the latest.
 struct Item {
   /// The number of the batch whose stage runs on this thread. No two have the same.
   static std::uint64_t this_batch();
   /// Keeps an item of that batch. Raises when it is another than `batch`.
   static std::shared_ptr<Item> keep(std::uint64_t batch, std::size_t index);
   ~Item();
-  /// Raises the second time.
+  /// Completes the item. Raises on the second call.
   void complete();
-  /// Handles of items that have gone with their pipeline may become those of others.
+  /// Whether the pipeline of the item exists: weir may reuse the handles of items of an ended
+  /// pipeline.
   bool has_pipeline() const;
 
   weir_item* handle = nullptr;  ///< null: complete, or not kept after all
   std::weak_ptr<Pipeline> pipeline;
 };
 
-/// A way to a stage, for items of one dtype.
+/// The queue of a stage, for items of one dtype.
 struct Tunnel {
   PipelineRef pipeline;
   weir_tunnel* handle;
@@ -161,11 +162,11 @@ struct Feed {
         dtype(std::move(dtype)),
         item_bytes(item_bytes) {}
   ~Feed() { close(); }
-  /// Ends a put that waits on another thread.
+  /// Closes the feed. Ends a put that waits on another thread.
   void close();
 
-  /// Puts whole items out of an object with the buffer protocol. Raises when another thread is at
-  /// it.
+  /// Puts whole items out of an object with the buffer protocol. Raises when another thread is
+  /// putting.
   void put(nb::handle items, const Timeout& timeout);
   void next_epoch() const;
 

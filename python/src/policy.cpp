@@ -9,7 +9,7 @@ namespace weir::py {
 
 namespace {
 
-/// What a policy of weir calls.
+/// The Python function of a policy.
 struct Policy {
   nb::object choose;
   RaisedByPolicy raised = {};

@@ -51,7 +51,7 @@ void raise_kept() {
   throw nb::python_error();
 }
 
-/// A runtime that was given up, and what its kernels may use.
+/// A runtime that was abandoned, and the memory that its kernels may use.
 struct Abandoned {
   weir_runtime* runtime;  ///< null: one of the calls destroys it
   LeftCallsRef left_calls;
@@ -72,7 +72,7 @@ std::uint64_t number_at(const std::string& message, std::size_t at) {
   return std::strtoull(message.c_str() + at, nullptr, 10);
 }
 
-/// What an exception says: letters that are none become '?'; nothing when it cannot be printed.
+/// Returns the text of an exception: invalid letters become '?'; "" when it cannot be printed.
 std::string said_by(nb::handle exception) {
   const nb::object text = nb::steal(PyObject_Str(exception.ptr()));
   nb::object bytes;
@@ -86,7 +86,7 @@ std::string said_by(nb::handle exception) {
   return {PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
 }
 
-/// Its class, and what it says, if it can.
+/// Returns the class of an exception and its text, if it has one.
 std::string words_of(nb::handle exception) {
   std::string text = nb::cast<std::string>(nb::handle(exception.type()).attr("__name__"));
   const std::string said = said_by(exception);
@@ -95,7 +95,8 @@ std::string words_of(nb::handle exception) {
   return text;
 }
 
-/// Cuts the mark of keep_exception() out of a message and returns the exception it stands for.
+/// Removes the mark of keep_exception() from a message and returns the exception that it
+/// identifies.
 nb::object take_mark(std::string& message) {
   const std::size_t begin = message.find(kMark);
   if (begin == std::string::npos) return {};
@@ -106,7 +107,8 @@ nb::object take_mark(std::string& message) {
   return kept_exception(id);
 }
 
-/// Says in a message about the candidate of a policy that raised what it raised, and returns that.
+/// Replaces the candidate index of a policy that raised in a message by the text of its exception,
+/// and returns the exception.
 nb::object take_candidate(std::string& message) {
   const std::size_t begin = message.find(kChose);
   if (begin == std::string::npos) return {};
@@ -304,7 +306,7 @@ void InUse::close_idle() {
 }
 
 void InUse::wait() {
-  while (busy()) {  // somebody may come before this thread has the GIL again
+  while (busy()) {  // another thread may enter before this one has the GIL again
     const Released released;
     std::unique_lock<std::mutex> lock(mutex_);
     free_.wait(lock, [this] { return inside_ == 0; });
@@ -407,9 +409,10 @@ int raise_pending(void*) {
   return 0;
 }
 
-/// Handles signals. Returns whether a handler raised, which the program hears of later.
+/// Handles signals. Returns whether a handler raised; Python raises that exception later in the
+/// program.
 bool signal_raised() {
-  const nb::error_scope before;  // a destructor may be called while an exception is under way
+  const nb::error_scope before;  // a destructor may run while an exception propagates
   if (PyErr_CheckSignals() == 0) return false;
   interrupted_wait = interrupted_wait || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
   nb::python_error error;
@@ -516,7 +519,7 @@ std::uint64_t Session::python_domains(std::uint64_t wanted, const std::string& k
 
 namespace {
 
-/// Those of a list that still live.
+/// Returns the objects of a list that still exist.
 template <class T>
 std::vector<std::shared_ptr<T>> living(std::vector<std::weak_ptr<T>>& list) {
   std::erase_if(list, [](const auto& each) { return each.expired(); });
@@ -601,7 +604,7 @@ void Session::end() {
   ending_thread_ = PyThread_get_thread_ident();
   {
     const Using ending({&ending_});
-    const auto waited_for = living(pipelines);  // by threads that would wait for ever
+    const auto waited_for = living(pipelines);  // by threads that would otherwise wait for ever
     for (const auto& pipeline : waited_for) {
       static_cast<void>(weir_pipeline_cancel(pipeline->handle));
     }
@@ -644,7 +647,7 @@ bool ends_by_interrupt() {
   std::_Exit(128 + SIGINT);
 }
 
-/// Ends the runtimes that were given up, if their kernels are over by now; else the process.
+/// Ends the abandoned runtimes if their kernels have ended by now; otherwise ends the process.
 void end_abandoned() {
   for (Abandoned& each : std::exchange(abandoned_runtimes, {})) {
     {

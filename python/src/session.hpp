@@ -1,4 +1,4 @@
-// What all of the binding stands on: one runtime of a Python program, its errors and its waits.
+// The base of the binding: one runtime of a Python program, its errors and its waits.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -47,7 +47,7 @@ inline void check(weir_status status) {
   if (status != WEIR_STATUS_OK) raise_status(status, weir_last_error());
 }
 
-/// What weir says as text of Python: long messages may end within a letter.
+/// Returns a message of weir as Python text; a long message may end within a letter.
 nb::object text_from(const std::string& said);
 
 /// Raises a built-in exception.
@@ -55,33 +55,33 @@ nb::object text_from(const std::string& said);
 [[noreturn]] void raise_value(const std::string& message);
 
 /// Takes the Python exception of a kernel and returns the message of the action, by which
-/// raise_status() finds it again. The newest 256 are kept, without the variables of their frames,
-/// which hold arrays that are gone.
+/// raise_status() finds it again. Keeps the newest 256, without the variables of their frames,
+/// which hold arrays that are no longer valid.
 std::string keep_exception(nb::python_error& error);
 /// No candidate of a policy has this index or one behind it.
 constexpr std::size_t kFarCandidate = std::size_t{1} << 62;
-/// What a policy has raised.
+/// The exception that a policy has raised.
 class RaisedByPolicy {
  public:
-  /// Takes an exception, unless it says what the one before did, and returns the candidate that the
-  /// policy is to choose: by that raise_status() finds the exception again.
+  /// Keeps an exception, unless its text equals that of the previous one, and returns the candidate
+  /// index that the policy returns to weir; raise_status() finds the exception by it.
   std::size_t keep(nb::python_error& error);
 
  private:
-  std::uint64_t number_ = 0;  ///< of the one before
+  std::uint64_t number_ = 0;  ///< of the previous exception
   std::string words_;
 };
 void forget_exceptions();
 
 // ---- Threads -----------------------------------------------------------------------------------
 
-/// Keeps the first thing that callbacks raise until a call of the program raises it.
+/// Keeps the first exception of callbacks until a call of the program raises it.
 class Raised {
  public:
   void keep(nb::python_error& error) {
     if (!first_.is_valid()) first_ = nb::borrow(error.value());
   }
-  /// Raises what was kept, and forgets it.
+  /// Raises the kept exception, and forgets it.
   void raise();
 
  private:
@@ -114,20 +114,21 @@ class RunningKernel {
 };
 
 /// Whether a wait of the main thread, or a with statement, ended with KeyboardInterrupt, and since
-/// then no wait has completed and nothing was enqueued. Nothing that is closed then waits for
-/// kernels that are running.
+/// then no wait has completed and nothing was enqueued. While this is true, close() does not wait
+/// for running kernels.
 bool interrupted() noexcept;
 void set_interrupted(bool now) noexcept;
-/// Notes what a with statement ended with: an exception class, or None.
+/// Notes the exception class that a with statement ended with, or None.
 void note_exit(nb::handle type);
 
-/// Raises on a thread that runs a kernel or a callback: what calls it cannot end there.
+/// Raises on a thread that runs a kernel or a callback: the object that calls it cannot be closed
+/// there.
 void require_no_callback(const char* what);
 
 /// Runs code that may wait: now, or later on the main thread when this one must not wait or the
 /// program was interrupted. With the GIL.
 void dispose(std::function<void()> code);
-/// Runs what dispose() has put off, unless the same holds still.
+/// Runs the code that dispose() has deferred, unless it must still be deferred.
 void dispose_late();
 
 /// Makes an object whose destructor may wait: see dispose().
@@ -137,7 +138,8 @@ std::shared_ptr<T> make_waiting(Arguments&&... arguments) {
                             [](T* object) { dispose([object] { delete object; }); });
 }
 
-/// Calls that use an object without the GIL. Who ends it waits for them, or is refused.
+/// Counts the calls that use an object without the GIL. The thread that closes the object waits for
+/// them, or gets BUSY.
 class InUse {
  public:
   /// what: "the feed".
@@ -148,12 +150,12 @@ class InUse {
   /// With the GIL. Raises when it has been closed.
   void enter();
   void leave() noexcept;
-  /// With the GIL, on a thread that is not inside: lets nobody in from now on, and waits for those
-  /// inside without the GIL.
+  /// Refuses new calls and waits, without the GIL, for those in the object. With the GIL, on a
+  /// thread that is not in a call.
   void close();
-  /// With the GIL: lets nobody in from now on. Raises BUSY when somebody is inside.
+  /// Refuses new calls. Raises BUSY when a call is in the object. With the GIL.
   void close_idle();
-  /// Waits as close() does, but others may come again.
+  /// Waits as close() does, but does not refuse new calls.
   void wait();
   bool closed() const noexcept { return closed_; }
 
@@ -168,8 +170,8 @@ class InUse {
 };
 using InUseList = std::initializer_list<InUse*>;
 
-/// Is without the GIL. A thread that would take it back when the interpreter has ended sleeps for
-/// ever instead, as Python would end it in the midst of what must not throw.
+/// Releases the GIL for a scope. A thread that would retake it after the interpreter has ended
+/// sleeps for ever instead, as Python would end it inside of code that must not throw.
 class Released {
  public:
   Released() = default;
@@ -181,7 +183,8 @@ class Released {
   nb::gil_scoped_release released_;
 };
 
-/// Is inside of up to three of them, of which some may be null. Made and ended with the GIL.
+/// Holds up to three InUse open for a scope; each may be null. Constructed and destroyed with the
+/// GIL.
 class Using {
  public:
   explicit Using(InUseList used);
@@ -195,12 +198,13 @@ class Using {
   std::size_t count_ = 0;
 };
 
-/// Calls of weir that go on, on threads of their own, because an interrupt ended the wait for them.
+/// Calls of weir that continue on threads of their own, because an interrupt ended the wait for
+/// them.
 class LeftCalls {
  public:
   void begin();
   void end() noexcept;
-  /// Returns whether there are none, within so many nanoseconds. Without the GIL.
+  /// Waits at most `timeout_ns` for them to end; returns whether none is left. Without the GIL.
   bool wait(std::int64_t timeout_ns);
 
  private:
@@ -210,22 +214,24 @@ class LeftCalls {
 };
 using LeftCallsRef = std::shared_ptr<LeftCalls>;
 
-/// Calls what may wait for a kernel, without the GIL. On the main thread signals are handled
-/// meanwhile. When a handler raises, it returns false: the call goes on, counted in `left`, and
-/// Python raises the exception when it runs the program again. For destructors, which cannot.
+/// Calls a function that may wait for a kernel, without the GIL. On the main thread it handles
+/// signals meanwhile. When a handler raises, it returns false: the call continues, counted in
+/// `left`, and Python raises the exception when it runs the program again. For destructors, which
+/// cannot raise.
 bool call_interruptibly(const LeftCallsRef& left, std::function<void()> call);
 
-/// Notes which thread signals are handled on.
+/// Notes the calling thread as the one that handles signals.
 void note_main_thread();
 
-/// Nanoseconds for weir: what: "lost_after". Raises for what is no number; at most 285 years.
+/// Converts seconds to nanoseconds, at most 285 years. `what`: "lost_after". Raises when `seconds`
+/// is not a number.
 std::int64_t nanoseconds(double seconds, const char* what);
-/// The same for a wait, which no negative time has.
+/// The same for a timeout, which must not be negative.
 std::int64_t timeout_ns(double seconds);
 
-/// Calls wait(timeout_ns) without the GIL until it returns something else than TIMEOUT or the time
-/// is over; returns its status. On the main thread signals are handled in between, and may raise;
-/// so does what was used and is closed meanwhile.
+/// Calls wait(timeout_ns) without the GIL until it returns a status other than TIMEOUT or the time
+/// is over; returns its status. On the main thread it handles signals in between, which may raise;
+/// it also raises when a used object is closed meanwhile.
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
                      InUseList used = {});
 
@@ -242,24 +248,24 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closed() const noexcept { return runtime_ == nullptr; }
   /// Raises unless the runtime is open.
   void require_open() const;
-  /// Waits until a runtime that is closed has ended: until then it uses memory of the program. Not
-  /// in a callback, nor on the thread that ends it.
+  /// Waits until a closed runtime has ended: until then it uses memory of the program. Not in a
+  /// callback, nor on the thread that ends it.
   void outlast();
 
-  /// Raises when a domain cannot run functions of Python, as they are of this process.
+  /// Raises when a domain cannot run Python functions, which exist in this process only.
   void require_python(weir_domain* domain, const std::string& kernel) const;
-  /// Those of the domains of a task (0: all) that can. Raises when none can.
+  /// Returns the domains of a task (0: all) that can. Raises when none can.
   std::uint64_t python_domains(std::uint64_t wanted, const std::string& kernel) const;
 
   /// Waits for all streams and queues; raises the first failure.
   void synchronize(const Timeout& timeout);
   void cancel();
   /// Waits for all work and ends the runtime. An unreported failure goes to sys.unraisablehook().
-  /// Gives up when it is, or the wait before it was, interrupted.
+  /// Calls give_up() when it is interrupted, or the wait before it was.
   void close();
-  /// Cancels what has not started, interrupts kernels of Python, and ends the runtime when all of
-  /// them are over within half a second. Otherwise the runtime counts as closed, and is left to
-  /// what is running until Python ends.
+  /// Cancels actions that have not started, interrupts Python kernels, and ends the runtime when
+  /// all of them end within half a second. Otherwise the runtime counts as closed, and is abandoned
+  /// to its running kernels until Python ends.
   void give_up();
   /// Keeps memory that kernels of an interrupted program may still use until the runtime has ended.
   void keep(const Py_buffer& memory) { lent_.push_back(memory); }
@@ -267,17 +273,17 @@ class Session : public std::enable_shared_from_this<Session> {
   static void close_all();
 
   Kernel& kernel(const std::string& name);
-  /// One that was found or added, or null.
+  /// Returns a kernel that was found or added, or null.
   Kernel* known(const std::string& name) const;
   Kernel& add(std::unique_ptr<Kernel> kernel);
-  /// The buffer that holds an address. Raises when there is none.
+  /// Returns the buffer that contains an address. Raises when there is none.
   std::shared_ptr<Buffer> buffer_at(const void* address) const;
 
   std::unordered_map<weir_buffer*, std::weak_ptr<Buffer>> buffers;
   std::vector<std::weak_ptr<Stream>> streams;
   std::vector<std::weak_ptr<Queue>> queues;
   std::vector<std::weak_ptr<Pipeline>> pipelines;
-  std::vector<nb::object> kept;    ///< what registered code stands on
+  std::vector<nb::object> kept;    ///< objects that registered code uses
   std::shared_ptr<Fabric> fabric;  ///< of a runtime with domains of other ranks
   InUse in_use{"the runtime"};
   const LeftCallsRef left_calls = std::make_shared<LeftCalls>();
@@ -350,10 +356,10 @@ void call_released(Call&& call) {
   call_released({}, std::forward<Call>(call));
 }
 
-/// Destroys an object of weir without the GIL, unless its runtime does, when nobody is inside of
-/// what `used` lists any more. After an interrupt it is left to the runtime, and at one to a thread
-/// of its own. Raises in a callback, which destructors are not called in: see dispose(). Not for
-/// what code of Python refers to: it may be destroyed later.
+/// Destroys an object of weir without the GIL when no call is in the objects of `used` any more;
+/// does nothing when its runtime destroys it. After an interrupt the runtime destroys it; during
+/// one, a separate thread does. Raises in a callback, where no destructor calls it: see dispose().
+/// Not for objects that Python code refers to: it may destroy them later.
 template <class Handle>
 void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
          const std::vector<InUse*>& used = {}) {
@@ -367,7 +373,7 @@ void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
   call_interruptibly(session.left_calls, [=] { destroy(ended); });
 }
 
-/// Returns the handle of an object that is to be used. Raises when it has been closed.
+/// Returns the handle of an object. Raises when it has been closed.
 template <class Handle>
 Handle* open(const Session& session, Handle* handle, const char* what) {
   session.require_open();

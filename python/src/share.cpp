@@ -45,7 +45,7 @@ weir_status run_chunk(const weir_chunk* chunk, void* payload, weir_event* out_ev
   return WEIR_STATUS_KERNEL_ERROR;
 }
 
-/// Where the results of each item begin, and where the last ones end.
+/// Returns the offset of the results of each item, and the end of the last ones.
 std::vector<std::size_t> offsets_of(std::uint64_t items, std::size_t bytes) {
   if (items == 0 || bytes == 0 || bytes % items != 0) {
     raise_value(std::to_string(bytes) + " bytes of results are no equal parts for " +
@@ -94,7 +94,8 @@ std::shared_ptr<Share> Share::start(const SessionRef& session, std::uint64_t ite
   }
   if (share->fabric) {
     options.fabric = share->fabric->open();
-    // Signals can end this; the others wait without an end then, so what a handler raised waits.
+    // Signals can interrupt this barrier. The other ranks then wait without a timeout, so an
+    // exception of a handler is raised only afterwards.
     check(wait_for({}, [&](std::int64_t ns) { return weir_fabric_barrier(options.fabric, ns); },
                    {in_use_of(share->fabric)}));
     std::erase_if(share->fabric->shares, [](const auto& other) { return other.expired(); });

@@ -41,7 +41,7 @@ struct Share {
   void wait(const Timeout& timeout) const;
   void cancel() const;
   weir_share_info info() const;
-  /// What each place did.
+  /// Returns the figures of each place.
   nb::list parts() const;
 
   SessionRef session;
@@ -53,7 +53,7 @@ struct Share {
   weir_share* handle = nullptr;
 
  private:
-  /// Runs a function of weir inside of all that it uses.
+  /// Runs a function of weir with all objects that it uses held open.
   template <class Call>
   void call(Call&& call) const {
     call_released({&session->in_use, in_use_of(fabric), &in_use_}, call);

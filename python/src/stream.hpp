@@ -1,4 +1,4 @@
-// What enqueues: streams, task queues, and the events they give.
+// Streams, task queues, and their events.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct Place {
 };
 using PlaceRef = std::shared_ptr<Place>;
 
-/// Holds a place that something runs on, which cannot be closed meanwhile. With the GIL.
+/// Returns a reference during which the place cannot be closed. With the GIL.
 PlaceRef used(const PlaceRef& place);
 
 /// The completion of an action. A value.
@@ -38,9 +38,9 @@ struct Event {
 
   void wait(const Timeout& timeout) const;
   weir_event_info info() const;
-  /// Calls code(status name, message) when the action is over.
+  /// Calls code(status name, message) when the action is complete.
   void on_complete(nb::handle code) const;
-  /// The exception of an action that failed.
+  /// Returns the exception of an action that failed.
   static nb::object exception_of(const std::string& status, const std::string& message);
 };
 

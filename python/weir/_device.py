@@ -1,4 +1,4 @@
-"""Arrays in the memory of a card: the CUDA array interface, and DLPack."""
+"""Arrays in the memory of a GPU: the CUDA array interface, and DLPack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEGACY_STREAM = 1
 
 
 def is_on_card(given: Any) -> bool:
-    """Whether an array says that it is in the memory of a card."""
+    """Whether an array is in the memory of a GPU, by its own interface."""
     if hasattr(given, "__cuda_array_interface__"):
         return True
     return hasattr(given, "__dlpack_device__") and given.__dlpack_device__()[0] in (
@@ -25,7 +25,7 @@ def is_on_card(given: Any) -> bool:
 
 
 def _await(address: int, stream: int) -> None:
-    """Waits until a stream has done what the array is made by."""
+    """Waits until a stream has done the work that makes the array."""
     driver = ctypes.CDLL(os.environ.get("WEIR_CUDA_DRIVER", "libcuda.so.1"))
     device, context = ctypes.c_int(), ctypes.c_void_p()
 
@@ -48,8 +48,8 @@ def _await(address: int, stream: int) -> None:
 
 def _twin(shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype,
           readonly: bool) -> np.ndarray:
-    """An array of the host with the same elements in the same order; the system gives its memory
-    when it is touched."""
+    """An array of the host with the same elements in the same order; the system allocates its
+    pages at the first access."""
     if dtype.hasobject:
         raise TypeError("an array of Python objects is no memory for devices: take a numeric dtype")
     if math.prod(shape) == 0:
@@ -75,7 +75,7 @@ def _by_interface(given: Any) -> tuple[int, np.ndarray, Any]:
     twin = _twin(tuple(facts["shape"]), facts.get("strides"), dtype, readonly)
     stream = facts.get("stream")
     if stream is None and facts.get("version", 0) < 3:
-        stream = _LEGACY_STREAM  # of streams nothing is said before version 3
+        stream = _LEGACY_STREAM  # interfaces before version 3 name no stream
     if stream is not None:
         _await(address, stream)
     return address, twin, given
@@ -85,12 +85,12 @@ def _by_dlpack(given: Any) -> tuple[int, np.ndarray, Any]:
     address, shape, strides, typestr, owner = _weir._open_dlpack(given)
     dtype = np.dtype(typestr)
     twin = _twin(shape, tuple(each * dtype.itemsize for each in strides), dtype, False)
-    _await(address, _LEGACY_STREAM)  # after which its maker has put the array
+    _await(address, _LEGACY_STREAM)  # then the array has its contents
     return address, twin, owner
 
 
 def memory_of(given: Any) -> tuple[int, np.ndarray, Any]:
-    """Address of an array in the memory of a device, an array of the host for it, and who owns it."""
+    """Address of an array in the memory of a device, an array of the host for it, and its owner."""
     if hasattr(given, "__cuda_array_interface__"):
         return _by_interface(given)
     if is_on_card(given):

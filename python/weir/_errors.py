@@ -28,7 +28,7 @@ class UnsupportedError(Error):
 
 
 class UnavailableError(Error):
-    """A device, driver, library or resource is not there."""
+    """A device, driver, library or resource is not available."""
 
     status = "unavailable"
 
@@ -46,7 +46,7 @@ class BusyError(Error):
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """The time is over; the work goes on."""
+    """The timeout is over; the work continues."""
 
     status = "timeout"
 
@@ -64,7 +64,7 @@ class PoisonedError(Error):
 
 
 class KernelError(Error):
-    """The kernel failed. For a Python function `__cause__` is what it raised."""
+    """The kernel failed. For a Python function `__cause__` is its exception."""
 
     status = "kernel_error"
 
@@ -95,7 +95,7 @@ CLASSES = {each.status: each for each in (
 for _class in (Error, *CLASSES.values()):
     _class.__module__ = "weir"  # where users find them
 
-# What a synchronise reports of an action; anything else is a failure of the call.
+# The statuses of failed actions that a synchronise reports; others are failures of the call.
 OF_ACTIONS = (InvalidArgumentError, UnsupportedError, UnavailableError, OutOfMemoryError,
               CancelledError, PoisonedError, KernelError, DeviceError, NetworkError, InternalError)
 

@@ -13,7 +13,7 @@ from weir import _weir
 def future_of(event: _weir.Event) -> Future[None]:
     """A concurrent.futures.Future of an event."""
     future: Future[None] = Future()
-    future.set_running_or_notify_cancel()  # an action is not taken back by its future
+    future.set_running_or_notify_cancel()  # cancelling the future does not cancel the action
 
     def complete(status: str, message: str) -> None:
         if status == "ok":
@@ -26,7 +26,7 @@ def future_of(event: _weir.Event) -> Future[None]:
 
 
 def wait_of(event: _weir.Event) -> Generator[Any, None, None]:
-    """What `await event` runs. Simulated time passes only while a thread waits."""
+    """The generator of `await event`. Simulated time passes only while a thread waits."""
     if event._virtual_time:
         return asyncio.to_thread(event.wait).__await__()
     return asyncio.wrap_future(future_of(event)).__await__()

@@ -13,19 +13,19 @@ from weir import _weir
 
 
 def items_of(data: bytes, dtype: np.dtype) -> np.ndarray:
-    """What came for a handler of a conveyor, as an array."""
+    """The items for a handler of a conveyor, as an array."""
     return np.frombuffer(data, dtype.base).reshape(-1, *dtype.shape)
 
 
 def _plain(given: Any) -> Any:
-    """What other ranks can have: of Python objects it would be the addresses."""
+    """Checks an array that other ranks read: Python objects would be sent as addresses."""
     if isinstance(given, np.ndarray) and given.dtype.hasobject:
         raise TypeError("an array of Python objects is nothing for other ranks: take a numeric dtype")
     return given
 
 
 def _memory(given: Any) -> np.ndarray:
-    """An array of the program, or one of new zeros, so many bytes."""
+    """The array of the program, or a new one of that many zero bytes."""
     if isinstance(given, (int, np.integer)):
         return np.zeros(int(given), np.uint8)
     if not isinstance(given, np.ndarray) or not given.flags.c_contiguous:
@@ -34,14 +34,14 @@ def _memory(given: Any) -> np.ndarray:
 
 
 def results_of(given: Any) -> np.ndarray | None:
-    """Where a share leaves results."""
+    """The array in which a share leaves results."""
     if given is not None and not isinstance(given, np.ndarray):
         raise TypeError("results of a share are a NumPy array without gaps")
     return None if given is None else _memory(given)
 
 
 def _numbers(given: Any, dtype: str) -> np.ndarray:
-    """Numbers as weir takes them; what they are is kept."""
+    """Numbers in a dtype that weir takes, with the same values."""
     array = np.atleast_1d(np.asarray(given))
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"whole numbers are expected, not {array.dtype}")
@@ -49,7 +49,7 @@ def _numbers(given: Any, dtype: str) -> np.ndarray:
 
 
 def _fitting(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Whole numbers that this dtype has, too: others would come out as something else."""
+    """Whole numbers that fit the dtype; raises for others, whose values would change."""
     limits = np.iinfo(dtype)
     for number in (int(array.min()), int(array.max())) if array.size else ():
         if not limits.min <= number <= limits.max:
@@ -58,21 +58,21 @@ def _fitting(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 class Window:
-    """Memory that all ranks may reach, each its part: see Fabric.window(). Offsets are in bytes."""
+    """Memory of each rank that all ranks may access: see Fabric.window(). Offsets are in bytes."""
 
     def __init__(self, body: Any, array: np.ndarray):
         self._body, self.array = body, array
 
     def put(self, rank: int, offset: int, data: npt.ArrayLike) -> None:
-        """Writes into the memory of a rank. The data are not to change until flush()."""
+        """Writes into the memory of a rank. The data must not change until flush()."""
         self._body.put(rank, offset, _plain(np.ascontiguousarray(data)))
 
     def get(self, rank: int, offset: int, into: np.ndarray) -> None:
-        """Reads out of the memory of a rank into an array, which has it after flush()."""
+        """Reads the memory of a rank into an array, which has the contents after flush()."""
         self._body.get(rank, offset, _plain(into))
 
     def fetch_add(self, rank: int, offset: int, operand: int) -> int:
-        """Adds to the int64 at an offset, as one step, and returns the value before."""
+        """Adds to the int64 at an offset atomically, and returns the value before."""
         return self._body.fetch_add(rank, offset, operand)
 
     def compare_swap(self, rank: int, offset: int, expected: int, desired: int) -> int:
@@ -80,11 +80,11 @@ class Window:
         return self._body.compare_swap(rank, offset, expected, desired)
 
     def flush(self, rank: int, timeout: float | None = None) -> None:
-        """Waits until what this thread put and got is over."""
+        """Waits until the puts and gets of this thread are complete."""
         self._body.flush(rank, timeout)
 
     def close(self) -> None:
-        """Ends it on this rank: later accesses of the others fail."""
+        """Closes the window on this rank: later accesses of other ranks fail."""
         self._body.close()
 
     def __enter__(self) -> Window:
@@ -95,20 +95,20 @@ class Window:
 
 
 class Producer:
-    """One thread's way into a conveyor."""
+    """Puts items of one thread into a conveyor."""
 
     def __init__(self, body: Any, dtypes: list[np.dtype]):
         self._body, self._dtypes = body, dtypes
 
     def put(self, rank: int, offsets: npt.ArrayLike, items: np.ndarray) -> None:
-        """Writes items to offsets in the memory of a rank: as many parts of items as offsets."""
+        """Writes an equal part of items to each offset in the memory of a rank."""
         where, array = _numbers(offsets, "u8"), _plain(np.ascontiguousarray(items))
         if where.size and (array.nbytes == 0 or array.nbytes % where.size):
             raise ValueError(f"{array.nbytes} bytes are no {where.size} items")
         self._body.put(rank, where, array)
 
     def add(self, rank: int, offsets: npt.ArrayLike, values: npt.ArrayLike) -> None:
-        """Adds int64 to those at offsets in the memory of a rank; one value is for all offsets."""
+        """Adds int64 values to those at offsets in the memory of a rank; one value serves all."""
         where = _numbers(offsets, "u8")
         numbers = np.broadcast_to(_numbers(values, "i8"), where.shape)
         self._body.add(rank, where, np.ascontiguousarray(numbers))
@@ -122,11 +122,11 @@ class Producer:
         self._body.send(rank, handler, array, dtype.itemsize)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until all that this producer has put has been applied."""
+        """Waits until all items of this producer have been applied."""
         self._body.flush(timeout)
 
     def close(self) -> None:
-        """Ends it; flush() first to lose nothing."""
+        """Closes the producer; flush() first to lose nothing."""
         self._body.close()
 
     def __enter__(self) -> Producer:
@@ -147,7 +147,7 @@ class Conveyor:
         self._body, self.array, self._dtypes = body, array, dtypes
 
     def producer(self) -> Producer:
-        """Opens a way into the conveyor for one thread."""
+        """Opens a producer for one thread."""
         return Producer(self._body.producer(), self._dtypes)
 
     def finish(self, timeout: float | None = None) -> None:
@@ -175,10 +175,10 @@ class Conveyor:
 
 
 class Fabric:
-    """One rank's membership of the processes that this program was started as.
+    """The membership of one rank in the processes that were started together.
 
-    transport: "self", "shm" or "mpi"; None: what the program was started by. progress: who moves it
-    on, "thread", "caller" or "hybrid". lost_after: seconds of silence after which a rank counts as
+    transport: "self", "shm" or "mpi"; None: that of the launcher. progress: the threads that drive
+    the fabric, "thread", "caller" or "hybrid". lost_after: seconds of silence after which a rank counts as
     lost, 0: 10. Calls that need a lost rank raise NetworkError.
     """
 
@@ -195,10 +195,10 @@ class Fabric:
     @staticmethod
     def simulate(ranks: int, program: Callable[[Fabric], object], *, seed: int = 0,
                  progress: str | None = None, lost_after: float = 0) -> None:
-        """Runs program(fabric) on so many ranks in this process, each on a thread of its own, and
-        raises what the lowest of them raised, or says who waits for what when all wait for each
-        other without a timeout. Ctrl-C is seen when they are over. seed: decides the order of
-        messages, the same on every run, unless progress is "thread" or "hybrid"."""
+        """Runs program(fabric) on that many ranks in this process, each on a thread of its own, and
+        raises the exception of the lowest rank that failed, or a deadlock report when all wait for
+        each other without a timeout. Ctrl-C takes effect after all ranks have ended. seed: chooses
+        the order of messages, the same on every run, unless progress is "thread" or "hybrid"."""
         _weir._simulate(ranks, lambda body: program(Fabric._of(body)), progress, lost_after, seed)
 
     @property
@@ -210,16 +210,16 @@ class Fabric:
         return self._body.ranks
 
     def is_alive(self, rank: int) -> bool:
-        """Whether a rank is there: neither lost nor gone."""
+        """Whether a rank is neither lost nor has left the fabric."""
         return self._body.is_alive(rank)
 
     def barrier(self, timeout: float | None = None) -> None:
-        """Waits until all ranks that live have called it."""
+        """Waits until all ranks that are not lost have called it."""
         self._body.barrier(timeout)
 
     def reduce(self, values: npt.ArrayLike, op: str = "sum", timeout: float | None = None) -> Any:
         """Returns the "sum", "min" or "max" over all ranks, of int64 or of float64; every rank calls
-        it, with an array of the same shape, and gets the same. Sums that are larger wrap."""
+        it with an array of the same shape, and gets the same result. Integer sums wrap."""
         given = np.asarray(values)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"numbers are expected, not {given.dtype}")
@@ -239,16 +239,16 @@ class Fabric:
         self._body.send(to, _plain(message))
 
     def listen(self, handler: Callable[[int, bytes], object] | None) -> None:
-        """Sets handler(rank, message), which messages go to, one at a time, on the thread that moves
-        the fabric on; it must not wait. What it raises the next wait of this rank raises."""
+        """Sets handler(rank, message), called for one message at a time, on the thread that drives
+        the fabric; it must not wait. The next wait of this rank raises its exception."""
         self._body.listen(handler)
 
     def progress(self, timeout: float | None = None) -> None:
-        """Moves the fabric on until the handler has returned from a message."""
+        """Drives the fabric until the handler has returned from a message."""
         self._body.progress(timeout)
 
     def window(self, memory: int | np.ndarray, timeout: float | None = None) -> Window:
-        """Lets all ranks at an array, or so many bytes, of this one; every rank calls it."""
+        """Opens an array of this rank, or that many bytes, to all ranks; every rank calls it."""
         array = _memory(memory)
         return Window(self._body.window(array, timeout), array)
 
@@ -291,6 +291,6 @@ class Fabric:
 
 def launch(ranks: int, arguments: Sequence[str | os.PathLike[str]], *,
            lost_after: float = 0) -> int:
-    """Starts a program as so many processes of this machine, where weir.Fabric() joins them, and
+    """Starts a program as that many processes of this machine, which weir.Fabric() connects, and
     waits until all have ended. Returns the exit status of the lowest rank that failed, or 0."""
     return _weir._launch(ranks, [os.fspath(each) for each in arguments], lost_after)

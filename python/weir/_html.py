@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _MAKERS: dict[str, Callable[[Any], str]] = {
 
 
 def of(shown: Any) -> str:
-    """HTML of an object of weir; of one that is closed its text."""
+    """The HTML of an object of weir; the text of one that is closed."""
     try:
         return _MAKERS[type(shown).__name__](shown)
     except _errors.Error:

@@ -13,7 +13,7 @@ from weir import _html, _weir
 
 
 class _EndOfEpoch:
-    """What a source yields to say that what comes next belongs to the next epoch."""
+    """A source yields it to end an epoch: later items belong to the next one."""
 
     def __repr__(self) -> str:
         return "weir.END_OF_EPOCH"
@@ -22,7 +22,7 @@ class _EndOfEpoch:
 END_OF_EPOCH = _EndOfEpoch()
 
 STENCIL_REGION = np.dtype([(each, "u4") for each in ("row", "column", "rows", "columns")])
-"""A part of the matrix of a stencil, in values: what its output carries."""
+"""A part of the matrix of a stencil, in values: the items of its output."""
 
 _MORE, _OVER, _EPOCH_OVER = 0, 1, 2
 
@@ -53,7 +53,7 @@ class _Items:
 
 
 def _counted(what: str, given: Any) -> int:
-    """A row or column of a stencil that weir can look for."""
+    """A valid row or column of a stencil."""
     number = operator.index(given)
     if not 0 <= number < 2**63:
         raise IndexError(f"{what} {number} is in no stencil: they count from 0")
@@ -84,7 +84,7 @@ _Output = _Items | _Values
 
 
 def _puts_of(result: Any, outputs: Sequence[_Output]) -> list[Any]:
-    """What a function returned, for each output."""
+    """The result of a function, split by output."""
     if result is None or not outputs:
         return [None] * len(outputs)
     if len(outputs) == 1:
@@ -101,7 +101,7 @@ def _join(parts: list[list[Any]], outputs: Sequence[_Output]) -> list[Any]:
 
 
 class _Work:
-    """Calls a function with the items of a batch. When that fails, finds out with which item."""
+    """Calls a function with the items of a batch. When that fails, finds the item that fails."""
 
     def __init__(self, function: Callable[[np.ndarray], Any], dtype: np.dtype,
                  outputs: Sequence[_Output]):
@@ -124,7 +124,7 @@ class _Work:
 
 
 class _KeepingWork:
-    """Calls a function with one item of a batch at a time, and with what keeps that item."""
+    """Calls a function with one item of a batch at a time, and with a function that keeps it."""
 
     def __init__(self, function: Callable[[np.ndarray, Callable[[], _weir.Item]], Any],
                  dtype: np.dtype, outputs: Sequence[_Output]):
@@ -153,7 +153,7 @@ class _AtEnd:
 
 
 class _Source:
-    """Puts what an iterable gives, one element a call."""
+    """Puts the elements of an iterable, one in each call."""
 
     def __init__(self, items: Iterable[Any], outputs: Sequence[_Output]):
         self._items, self._outputs = iter(items), outputs
@@ -198,7 +198,7 @@ class Pipeline(_weir._Pipeline):
 
     def source(self, items: Iterable[Any], outputs: _Target | Iterable[_Target], *,
                name: str | None = None, place: _weir.Place | None = None) -> None:
-        """Adds a stage that puts what an iterable gives: for one output an item or an array of
+        """Adds a stage that puts the elements of an iterable: for one output an item or an array of
         items, for several a tuple of such or None. weir.END_OF_EPOCH ends an epoch."""
         targets = _targets(outputs)
         self._add_stage(name, None, targets, _Source(items, _outputs(targets)), None, place, 1, False)
@@ -214,12 +214,11 @@ class Pipeline(_weir._Pipeline):
         It holds Python's lock while it runs Python. When it raises it is called again with one item
         at a time, to find which one fails.
 
-        at_end() is called once, when the stage is at its end, and returns the same. workers: calls
-        at once, 0: as many as the place has cores. ordered: what it puts leaves in the order of its
-        input.
+        at_end() is called once, at the end of the stage, and returns the same. workers: concurrent
+        calls, 0: as many as the place has cores. ordered: its outputs keep the order of its input.
 
         keeps: function(items, keep) gets one item at a time, and keep() returns a weir.Item: the
-        item is then complete when that is told so, or gone, on any thread, and not with the call.
+        item then completes when any thread completes or destroys that, and not with the call.
         """
         targets = _targets(outputs)
         puts = _outputs(targets)
@@ -245,7 +244,7 @@ class Pipeline(_weir._Pipeline):
                      scratch_bytes: int = 0) -> None:
         """Adds a stage that is a kernel, in the memory of any domain: portable, compiled or built in.
 
-        Its operands are the items that came; then, for each output, the items that it puts and,
+        Its operands are the input items; then, for each output, the items that it puts and,
         unless the counting is "all", the 32-bit numbers of these. Its scalars are the number of
         items that came, and those given here. It puts `most` items for each that came; or with
         counting "item" up to so many, the number of each given, what it puts for item i beginning at
@@ -267,7 +266,7 @@ class Pipeline(_weir._Pipeline):
                 corners: bool = True, sweeps: int = 1, region: tuple[int, int] = (64, 64),
                 output: _weir.Tunnel | None = None, batch: int = 0, in_flight: int = 0,
                 name: str | None = None) -> _weir.Stencil:
-        """Adds a stencil: each value of a matrix, the result, is made of those up to halo around it.
+        """Adds a stencil: computes each value of a result matrix from the values up to halo around it.
 
         Stages set the values by having it as an output: they return (row, column, values), or a list
         of these, each value once. What a region needs is copied to the place's domain as soon as it

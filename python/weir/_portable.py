@@ -1,4 +1,4 @@
-"""Portable kernels from text: the compiler of the machine makes code for the host of it."""
+"""Portable kernels from text: the compiler of the machine compiles them for the host."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Built:
 
 
 def build(source: str, items: str | tuple[str, ...], name: str | None) -> Built:
-    """Makes code for the host of one kernel of a text."""
+    """Compiles one kernel of a text for the host."""
     items = (items,) if isinstance(items, str) else tuple(items)
     if not 1 <= len(items) <= 3:
         raise ValueError(f"items has {len(items)} directions: one to three")

@@ -1,4 +1,4 @@
-"""The runtime as Python sees it: what is easier said in Python than in C++."""
+"""The runtime as Python sees it: the parts that are simpler in Python than in C++."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _numbers = itertools.count(1)  # of policies without a name
 
 
 class Runtime(_weir._Runtime):
-    """Everything one program sees of its machine.
+    """The domains, places, kernels and buffers of one program.
 
     domains: those to open, "host,sim:cores=2,gbps=6"; None takes WEIR_DOMAINS, or the host.
     blas: for the built-in tile kernels, "openblas", "blis", "mkl", "reference" or a path; None takes
@@ -94,12 +94,12 @@ class Runtime(_weir._Runtime):
                  on_epoch: Callable[[int], object] | None = None) -> _pipelines.Pipeline:
         """Makes an empty pipeline.
 
-        place: of stages without one; None: all free cores of the first host domain. keep_going: an
-        item that fails ends nothing; on_failure(stage, exception) is told of each. batch: items that
-        a call gets at most, 0: 64. epochs: how many may be under way at once, 0: there is one;
-        on_epoch(epoch) is told when all items of one are complete, in order. Both are called on any
-        thread and must not wait. keep_bytes: of items that a worker keeps for one tunnel at most,
-        0: 256 MiB; a loop without an exit ends so.
+        place: of stages without one; None: all free cores of the first host domain. keep_going: a
+        failed item does not end the pipeline; on_failure(stage, exception) is called for each. batch:
+        the most items of a call, 0: 64. epochs: how many may be in flight, 0: one;
+        on_epoch(epoch) is called when all items of one are complete, in order. Any thread calls
+        both, and they must not wait. keep_bytes: the most bytes of items that a worker keeps for
+        one tunnel, 0: 256 MiB; this ends a loop without an exit.
         """
         return _pipelines.Pipeline(self, name, place, keep_going, batch, epochs, keep_bytes,
                                    on_failure, on_epoch)
@@ -112,15 +112,15 @@ class Runtime(_weir._Runtime):
         """Distributes the items [0, items) over places, each of which fetches its next chunk itself.
 
         function(chunk) enqueues the actions of a chunk in chunk.stream, from host memory and back to
-        it, and returns the event of the last one. It is called on any thread and must not wait.
-        chunks: how large they are, None: "learned". places: none takes one with all free cores of
+        it, and returns the event of the last one. Any thread calls it, and it must not wait.
+        chunks: their sizes, None: "learned". places: empty: one with all free cores of
         each domain. work: of each item, in any unit; none: all alike. ways: to do a chunk, of which
         chunk.way says one.
 
         fabric: whose ranks share the items; each calls this, for the same, with places of its own.
         scheduler: how they fetch chunks, "onesided" or "master", None: "onesided". results: an array
         with an equal part for each item, where the actions of chunks leave them; rank 0 gets those
-        of all ranks. It must not change otherwise before the share is over.
+        of all ranks. Nothing else may write it before the share is complete.
         """
         if not places:
             places = [domain.place() for domain in self.domains]
@@ -166,8 +166,8 @@ class Runtime(_weir._Runtime):
         return _trace.Trace(self, path, max_bytes)
 
     def close(self) -> None:
-        """Waits for all work and ends the runtime with everything made from it. Failures that nobody
-        asked for are forgotten: synchronize() first."""
+        """Waits for all work and ends the runtime with everything made from it. Unreported
+        failures are discarded: synchronize() first."""
         try:
             if not self.closed:
                 _trace.closing(self)

@@ -1,4 +1,4 @@
-"""Recordings of what runs, as files and as pages."""
+"""Recordings of actions, as files and as pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def closing(runtime: Any) -> None:
     """A runtime is about to end."""
     for trace in list(_everywhere):
         if runtime in trace._runtimes:
-            with contextlib.suppress(_errors.Error):  # what closing does not report
+            with contextlib.suppress(_errors.Error):  # close() does not report failures
                 trace._end(runtime)
     _open.discard(runtime)
 
@@ -40,14 +40,14 @@ class Trace:
         self._only, self._max_bytes = runtime, max_bytes
         self.path = None if path is None else Path(path)
         self.summaries: list[dict[str, Any]] = []
-        """What the recording of each runtime says; times in seconds. Empty until it is over."""
+        """The summary of the recording of each runtime; times in seconds. Empty until it ends."""
         self._runtimes: list[Any] = []
         self._files: list[str] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def summary(self) -> dict[str, Any]:
-        """That of the first runtime."""
+        """The summary of the first runtime."""
         return self.summaries[0] if self.summaries else {}
 
     @property
@@ -110,7 +110,7 @@ class Trace:
         self._files.append(file)
 
     def _titles(self) -> list[str]:
-        """What the page calls its recordings: by its own name, as those who open it know it."""
+        """The names of the recordings in the page: derived from the name of the page."""
         name = self.path.name if self.path is not None else ""
         return [name, *(f"{name}, runtime {i}" for i in range(2, len(self._files) + 1))]
 

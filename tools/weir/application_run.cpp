@@ -40,7 +40,7 @@ std::chrono::nanoseconds as_timeout(double seconds) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
-/// One application, prepared on the domains, places and streams asked for.
+/// One application, prepared on the requested domains, places and streams.
 class Run final : private Stoppable {
  public:
   Run(apps::Application& application, const RunOptions& options)
@@ -72,7 +72,7 @@ class Run final : private Stoppable {
       if (options_.verify) verify();
       Interruption::check();
     } catch (...) {
-      cancel();  // what is left must not keep the destructors waiting
+      cancel();  // destructors must not wait for the remaining actions
       if (!Interruption::requested()) throw;
       scope.save();
       throw Interrupted();
@@ -82,7 +82,7 @@ class Run final : private Stoppable {
   }
 
  private:
-  /// A folder for temporary files that is gone afterwards. Throws std::system_error.
+  /// A folder for temporary files, which the destructor removes. Throws std::system_error.
   struct ScratchFolder {
     ScratchFolder() {
       std::string name = std::filesystem::temp_directory_path() / "weir-run-XXXXXX";
@@ -100,8 +100,9 @@ class Run final : private Stoppable {
     std::filesystem::path path;
   };
 
-  /// Before the runs and after them: what else runs on the machine may slow one of the two. Not for
-  /// devices that do not compute on the cores of this machine, nor in virtual time.
+  /// Measures the peak rate before the runs and after them, because other programs may slow one of
+  /// the two. Not for devices that do not compute on the cores of this machine, nor in virtual
+  /// time.
   void measure_peak() {
     if (!options_.verify) return;
     const report::Json facts = report::Json::parse(runtime_.describe());
@@ -113,7 +114,8 @@ class Run final : private Stoppable {
     if (peak > 0) report_.gemm_peaks.push_back(peak);
   }
 
-  /// A long recording takes its time to read: then `weir report` is asked for it, or nobody.
+  /// Reads the recording only if it is short: a long one takes long to read, and `weir report`
+  /// reads it on request.
   void look_at_recording() {
     constexpr std::uint64_t kMostActions = 100'000;
     if (report_.trace.actions == 0 || report_.trace.actions > kMostActions) return;
@@ -124,7 +126,7 @@ class Run final : private Stoppable {
     }
   }
 
-  /// A page that finds no room is no reason to lose the results.
+  /// A page that cannot be written does not fail the run: its results are printed.
   void write_page() {
     try {
       std::vector<report::Part> parts(1);
@@ -200,7 +202,7 @@ class Run final : private Stoppable {
     if (!options_.trace.empty()) write_trace();
   }
 
-  /// What the recording holds, by way of a file.
+  /// Returns the recording, written to and read from a file.
   report::Trace read_recording() const {
     if (!report_.trace_file.empty()) return report::read_trace(options_.trace);
     const ScratchFolder folder;
@@ -209,7 +211,7 @@ class Run final : private Stoppable {
     return report::read_trace(file);
   }
 
-  /// A timeline that finds no room is no reason to lose the results.
+  /// A timeline that cannot be written does not fail the run: its results are printed.
   void write_trace() {
     try {
       runtime_.write_trace(options_.trace);
@@ -244,7 +246,7 @@ class Run final : private Stoppable {
     return taken.count();
   }
 
-  /// Of the places of the task queue, so far; none without one.
+  /// Returns the figures of the places of the task queue so far; empty without a queue.
   std::vector<weir_queue_share> shares() const {
     if (queue_.handle() == nullptr) return {};
     return queue_.shares();
@@ -266,7 +268,7 @@ class Run final : private Stoppable {
   void finish() {
     stage_ = "working with the result";
     workload_->finish();
-    Interruption::check();  // what was stopped may be incomplete
+    Interruption::check();  // a stopped run may be incomplete
     workload_->save();
   }
 

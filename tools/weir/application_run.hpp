@@ -1,4 +1,4 @@
-// Running an application as often as asked for, and measuring it.
+// Runs an application as often as requested, and measures it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class App;
 
 namespace weir::cli {
 
-/// What the options say.
+/// The values of the options.
 struct RunOptions {
   std::string domains, trace;
   std::string page;    ///< file of the report, "": none
@@ -31,20 +31,20 @@ struct RunOptions {
   bool live = false;   ///< show what the pipeline does instead
 };
 
-/// Adds the options that say what is computed and where: those of an application, or of all.
+/// Adds the options that choose the problem and the domains: those of one application, or of all.
 void add_problem_options(CLI::App& app, RunOptions& options, const apps::Application* application);
 
 /// Refuses an option by its name, for a reason that says what to do. --help does not list it.
 void refuse_option(CLI::App& app, const std::string& option, const std::string& reason);
 
-/// The reason for an option that means nothing to an application.
+/// Returns why an application does not take an option.
 std::string no_use(const apps::Application& application);
 
-/// Fills in what follows from the options for an application: the size that they name, and float.
+/// Derives settings of an application from the options: the size that they name, and float.
 void complete(const apps::Application& application, RunOptions& options);
 
-/// Runs an application on the domains, places and streams asked for. Throws weir::Error, also for
-/// input that cannot be used, or Interrupted.
+/// Runs an application on the requested domains, places and streams. Throws weir::Error, also for
+/// unusable input, or Interrupted.
 RunReport run_application(apps::Application& application, const RunOptions& options);
 
 }  // namespace weir::cli

@@ -19,7 +19,7 @@ constexpr char kText[] =
     "WEIR_KERNEL(weir_probe, 1, 1, 1, WEIR_GLOBAL weir_i32* x) { WEIR_ITEMS_LAST { x[0] = 1; } }\n";
 constexpr weir_portable_kernel kProbe{"weir_probe", {1, 1, 1}, "p", nullptr, nullptr};
 
-/// Whether a kernel of which there is only the text runs.
+/// Whether a kernel that exists only as text runs on a domain.
 bool compiles(const Runtime& runtime, const Domain& domain) {
   try {
     const Kernel probe =
@@ -31,7 +31,7 @@ bool compiles(const Runtime& runtime, const Domain& domain) {
     stream.compute(probe, {write(x.all())});
     stream.synchronize();
     return true;
-  } catch (const Error&) {  // what it has is code of the host
+  } catch (const Error&) {  // it runs host code
     return false;
   }
 }

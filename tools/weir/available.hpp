@@ -8,12 +8,13 @@
 namespace weir::cli {
 
 /// Returns the devices of drivers that can be opened now, kind by kind: for each `domain`,
-/// `description`, `cores`, `memory_bytes` and `portable_kernels`, or `domain` and `problem`. None
-/// when the program has more rights than its user, whose variables the drivers believe.
+/// `description`, `cores`, `memory_bytes` and `portable_kernels`, or `domain` and `problem`.
+/// Returns none when the program has more rights than its user, because drivers trust the user's
+/// environment variables.
 nlohmann::ordered_json available_devices();
 
-/// Adds `portable_kernels` to the domains with cores in a description of the runtime: who compiles
-/// them. Runs one to find out.
+/// Adds `portable_kernels`, whether the domain compiles portable kernels, to the domains with cores
+/// in a description of the runtime. Runs such a kernel to find out.
 void add_compilers(nlohmann::ordered_json& description, const Runtime& runtime);
 
 }  // namespace weir::cli

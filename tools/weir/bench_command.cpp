@@ -1,4 +1,4 @@
-// `weir bench`: what a platform makes of streams.
+// `weir bench`: measures what streams gain on a platform.
 #include <memory>
 #include <string>
 #include <vector>

@@ -9,7 +9,7 @@ class App;
 
 namespace weir::cli {
 
-/// What the tool's exit status says; 128 + its number for a signal that ended it.
+/// The exit status of the tool; 128 + its number after a signal.
 enum class ExitCode : int {
   ok = 0,
   run_failed = 1,
@@ -28,8 +28,8 @@ class Command {
   virtual const char* summary() const = 0;
   /// Adds the options, bound to members of the command, and a footer that starts with examples.
   virtual void add_options(CLI::App& app) = 0;
-  /// Does the work once the options are read. Data goes to standard output, talk to standard error;
-  /// throws weir::Error, or any exception, for main() to translate.
+  /// Runs the command after its options were parsed. Data goes to standard output, messages to
+  /// standard error; throws weir::Error, or any exception, for main() to translate.
   virtual ExitCode run() = 0;
 };
 

@@ -1,4 +1,4 @@
-// How the tool was called.
+// The command line of this process.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace weir::cli {
 
 /// Returns the command that started this process for a shell to run again, with the tool's name in
-/// place of its path; "" where the system does not tell.
+/// place of its path; "" where the system does not report it.
 std::string command_line();
 
 /// Returns a word in quotes where a shell would not take it as it is.

@@ -1,4 +1,4 @@
-// What the library says about itself and the machine.
+// The description of the library and the machine.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace weir::cli {
 
-/// Which runtime a command opens; empty texts leave it to the environment and the defaults.
+/// The runtime that a command opens; empty texts mean the environment and the defaults.
 struct RuntimeChoice {
   std::string domains;
   std::string blas;

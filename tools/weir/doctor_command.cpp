@@ -49,13 +49,14 @@ void append(Findings& findings, Findings more) {
                   std::make_move_iterator(more.end()));
 }
 
-/// Backends of which `description` has no domain: those of its domains are tried anyway.
+/// Returns the backends without a domain in `description`; the others are checked with their
+/// domains.
 std::vector<std::string> other_backends(const Json& description) {
   std::vector<std::string> kinds;
   for (const Json& backend : description.at("backends")) {
     const auto kind = backend.at("kind").get<std::string>();
     const auto& domains = description.at("domains");
-    if (kind == "rank") continue;  // it is a matter of how the program is started
+    if (kind == "rank") continue;  // it depends on how the program was started
     if (std::none_of(domains.begin(), domains.end(),
                      [&](const Json& domain) { return domain.at("backend") == kind; })) {
       kinds.push_back(kind);

@@ -8,8 +8,8 @@ namespace weir::cli {
 
 enum class Level { ok, warning, problem };
 
-/// What one check found. A problem keeps applications from running; a warning makes them slower or
-/// says something that may not be meant.
+/// What one check found. A problem keeps applications from running; a warning names a cause of
+/// slowness or a setting that may be a mistake.
 struct Finding {
   Level level = Level::ok;
   std::string check;

@@ -25,13 +25,13 @@ constexpr std::chrono::milliseconds kStopAgain{20};
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-/// A process has its signals only once.
+/// The state is global because a process has one set of signal handlers.
 struct State {
-  std::atomic<int> signal{0};        ///< that came first
+  std::atomic<int> signal{0};        ///< the first signal
   std::atomic<bool> leaving{false};  ///< the watching thread is no longer needed
-  std::atomic<bool> ended{false};    ///< somebody says the last words
-  std::atomic<bool> failed{false};   ///< and has said why
-  std::mutex mutex;                  ///< of what follows
+  std::atomic<bool> ended{false};    ///< a thread reports the end
+  std::atomic<bool> failed{false};   ///< and has reported why
+  std::mutex mutex;                  ///< guards the members below
   Stoppable* work = nullptr;
   std::string last_words;
   sigset_t watched{}, before{};
@@ -44,8 +44,8 @@ const char* signal_name(int signal) noexcept {
   return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
 }
 
-/// Writes the one line, unless that would mean to wait for somebody who reads it. Launchers stop
-/// the ranks beside one that failed: who has failed as well, or has nothing to add, is silent.
+/// Writes the line, unless the write would block on its reader. Launchers stop the ranks beside one
+/// that failed: a rank that has failed as well, or has nothing to add, prints nothing.
 void say(const std::string& words) {
   if (words.empty() && (state.failed || !speaks_for_machine())) return;
   pollfd target{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
@@ -66,7 +66,8 @@ void stop_work() {
   if (state.work != nullptr) state.work->stop();
 }
 
-/// For what does not unwind. The signals do what they usually do while a trace is written.
+/// Ends a process whose work does not unwind. Signals have their default effect while it writes a
+/// trace.
 void give_up() {
   if (state.ended.exchange(true)) return;
   pthread_sigmask(SIG_UNBLOCK, &state.watched, nullptr);
@@ -74,7 +75,7 @@ void give_up() {
   leave_now(state.work != nullptr ? state.work->save() : state.last_words);
 }
 
-/// Whether a signal is that of who has started this rank, and passes on what it was told.
+/// Whether the process that started this rank has sent the signal, because it got one itself.
 bool is_passed_on(const siginfo_t& info) noexcept {
   return is_rank() && info.si_code == SI_USER && info.si_pid == getppid();
 }

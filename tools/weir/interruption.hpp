@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP end the tool in order: within a second, with what there is of a trace,
-// without leaving anything behind.
+// SIGINT, SIGTERM and SIGHUP end the tool in order: within a second, with the trace recorded so
+// far, without temporary files left behind.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace weir::cli {
 class Stoppable {
  public:
   virtual ~Stoppable() = default;
-  /// Makes the work end soon. Called again and again, from another thread, until it has.
+  /// Makes the work end soon. Another thread calls it repeatedly until the work has ended.
   virtual void stop() noexcept = 0;
-  /// Saves what there is and says in a few words what was stopped. Any thread.
+  /// Saves the results so far and returns in a few words what was stopped. Any thread.
   virtual std::string save() noexcept = 0;
 };
 
@@ -21,12 +21,12 @@ struct Interrupted {};
 
 /// Watches for the signals while it exists; there is one, in main().
 ///
-/// They are blocked for the calling thread and all that it starts later; a thread of its own waits
-/// for them. The first one stops the work, which then unwinds as it does after an error. What has
-/// not within half a second is left as it is: the thread saves what there is and ends the process.
-/// A second signal ends the process at once, but for what a rank hears from who has started it:
-/// that passes on what it was told, and ends after its ranks. Signals that the program was started
-/// with as ignored stay so.
+/// The constructor blocks them for the calling thread and all threads that it starts later; a
+/// watching thread waits for them. The first signal stops the work, which then unwinds as after an
+/// error. When it has not unwound within half a second, the watching thread saves the results so
+/// far and ends the process. A second signal ends the process at once, except a signal that a rank
+/// gets from its launcher: the launcher passes on its own signal, and ends after its ranks. Signals
+/// that were ignored when the program started stay ignored.
 class Interruption {
  public:
   Interruption();
@@ -42,17 +42,17 @@ class Interruption {
   static bool requested() noexcept;
   /// Throws Interrupted when one did.
   static void check();
-  /// Notes that the program has said why it ends, so that a signal is no news any more.
+  /// Notes that the program has reported why it ends, so that later signals are not reported.
   static void note_failure() noexcept;
 
-  /// Makes `work` what is to be stopped, until the end of the scope.
+  /// Registers `work` as the work to stop, until the end of the scope.
   class Scope {
    public:
     explicit Scope(Stoppable& work);
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     ~Scope();
-    /// Lets the work save what there is, now, on its own thread.
+    /// Makes the work save its results so far, on the calling thread.
     void save() noexcept;
 
    private:

@@ -11,7 +11,7 @@ namespace weir::cli {
 
 namespace {
 
-/// What the first of these variables says that there is and is a number, else `otherwise`.
+/// Returns the value of the first of these variables that is set and is a number, else `otherwise`.
 unsigned number_in(std::initializer_list<const char*> variables, unsigned otherwise) {
   for (const char* const variable : variables) {
     const char* const text = std::getenv(variable);
@@ -26,7 +26,7 @@ unsigned number_in(std::initializer_list<const char*> variables, unsigned otherw
 
 bool is_rank() { return std::getenv("WEIR_RANK") != nullptr; }
 
-/// SLURM_NTASKS is there in a batch script, too, which is one process.
+/// SLURM_NTASKS is also set in a batch script, which is one process.
 unsigned started_ranks() {
   return number_in({"WEIR_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
 }

@@ -1,4 +1,4 @@
-// What the environment says about how this process was started: which rank it is of how many.
+// Reads from the environment how this process was started: its rank and the number of ranks.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@ namespace weir::cli {
 
 /// Whether this process is a rank that `--ranks` has started.
 bool is_rank();
-/// How many ranks were started together, 1 for one that is alone.
+/// Returns how many ranks were started together; 1 for a single process.
 unsigned started_ranks();
-/// The number of this one, 0 when it is alone.
+/// Returns the number of this rank; 0 for a single process.
 unsigned started_rank();
-/// Whether no rank of a lower number is on this machine: what is wrong with a command is wrong for
-/// all that were started with it, and one says it.
+/// Whether no rank with a lower number runs on this machine. A mistake in a command is the same for
+/// all ranks, and one of them reports it.
 bool speaks_for_machine();
-/// "rank 1: ", to begin what this rank says with; "" when it is alone.
+/// Returns the prefix of messages of this rank, "rank 1: "; "" for a single process.
 std::string rank_prefix();
 
-/// Whether a stream of this process is a terminal that a person looks at. A process that mpirun has
-/// started has none: mpirun reads what it writes, with Open MPI behind a terminal of its own, and
-/// writes that to wherever its own output goes.
+/// Whether a stream of this process is a terminal with a user. A process that mpirun has started
+/// has none: mpirun reads its output, with Open MPI through a pseudo-terminal, and writes that to
+/// its own output.
 bool is_terminal(int descriptor);
 
 }  // namespace weir::cli

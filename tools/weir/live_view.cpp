@@ -117,7 +117,7 @@ std::string line_of(const weir::PipelineState& state, const weir::PipelineState*
   return line;
 }
 
-/// Whether a state is a later one of the same pipeline: a run may have several.
+/// Whether `now` is a later state of the same pipeline: a run may have several.
 bool goes_on(const weir::PipelineState& before, const weir::PipelineState& now) {
   bool same =
       before.info.elapsed_ns <= now.info.elapsed_ns && before.stages.size() == now.stages.size();
@@ -175,7 +175,7 @@ void LiveView::watch() {
       watched_->look([&](const weir::PipelineState& state) { text = period(state); });
       show(text);
     } catch (const std::exception&) {
-      running_ = false;  // no view is no reason to lose the run
+      running_ = false;  // a view that fails does not end the run
     }
   }
 }
@@ -198,7 +198,8 @@ std::string LiveView::drawn(const weir::PipelineState& state, const weir::Pipeli
     return fmt::format("weir: {}{}{}\n", title(state), since != nullptr ? "" : ", all of it",
                        line_of(state, since));
   }
-  // Lines that are too long are cut, not wrapped: what is drawn over has to be as high.
+  // Cuts long lines instead of wrapping them: the table must keep its height to be redrawn in
+  // place.
   std::string text = lines_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", lines_) : "";
   const std::string table =
       paint(title(state), Tone::strong, stderr) + "\n" + table_of(state, since);
@@ -206,7 +207,7 @@ std::string LiveView::drawn(const weir::PipelineState& state, const weir::Pipeli
   return text + "\x1b[?7l" + table + "\x1b[?7h";
 }
 
-/// Not while the pipeline is held: who reads may be slow. A view that cannot be seen is no failure.
+/// Not with the mutex held: the reader of the output may be slow. A failed write is ignored.
 void LiveView::show(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);

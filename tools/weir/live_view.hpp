@@ -1,4 +1,4 @@
-// What a running pipeline does, in the terminal.
+// Shows the state of a running pipeline in the terminal.
 #pragma once
 
 #include <condition_variable>
@@ -12,19 +12,19 @@
 
 namespace weir::cli {
 
-/// Shows on standard error what happened in the stages of a pipeline in the last period: items a
-/// second, how busy they were, what waits for them, what was dropped, and how old items were when
-/// the stage was done with them. A terminal gets a table four times a second, in place; anything
-/// else a line each second. When a run is over it says so of the whole run.
+/// Shows on standard error, for the stages of a pipeline in the last period: items per second,
+/// utilisation, waiting items, dropped items, and the age of items when the stage completed them. A
+/// terminal gets a table four times a second, in place; other output gets a line each second. At
+/// the end of a run it shows the same for the whole run.
 class LiveView {
  public:
-  /// Throws Error{unsupported} for what has no pipeline; null is such.
+  /// Throws Error{unsupported} when `watched` is null: the application has no pipeline.
   LiveView(apps::WatchedPipeline* watched, std::string application);
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
   ~LiveView();
 
-  /// Looks at the pipeline from now on, which may not be there yet.
+  /// Watches the pipeline from now on; it may not exist yet.
   void begin_run(std::size_t run, std::size_t runs);
   void end_run();
 
@@ -38,12 +38,12 @@ class LiveView {
   apps::WatchedPipeline* const watched_;
   const std::string application_;
   const bool in_place_;
-  std::size_t lines_ = 0;  ///< of the table that is there
-  std::mutex mutex_;       ///< of all that follows, and of the terminal
+  std::size_t lines_ = 0;  ///< of the table on the terminal
+  std::mutex mutex_;       ///< guards the members below and the terminal
   std::condition_variable changed_;
   std::size_t run_ = 0, runs_ = 0;
   bool running_ = false, leaving_ = false;
-  std::optional<weir::PipelineState> before_;  ///< its names may be gone
+  std::optional<weir::PipelineState> before_;  ///< its names may no longer be valid
   std::thread watcher_;
 };
 

@@ -141,7 +141,7 @@ bool in_path(const std::string& program) {
   return false;
 }
 
-/// MPI is for those who have it: without it ranks are processes of one machine.
+/// MPI is optional: without it, ranks are processes of one machine.
 Finding check_mpi(const Json& mpi) {
   const auto name = mpi.at("name").get<std::string>(),
              packages = mpi.at("packages").get<std::string>();

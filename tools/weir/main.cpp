@@ -20,8 +20,8 @@ void hold_standard_streams() {
   }
 }
 
-/// A place of a card has eight streams or more, of which the driver of CUDA puts those beyond eight
-/// behind others unless it is told before it begins.
+/// A place of a GPU has eight streams or more; the CUDA driver makes streams beyond eight share
+/// connections unless this variable is set before the driver starts.
 void ask_for_connections() { static_cast<void>(setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0)); }
 
 weir::cli::Commands all_commands() {
@@ -39,7 +39,7 @@ weir::cli::Commands all_commands() {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody is told how a rank has ended
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, waitpid() does not report how a rank ended
   hold_standard_streams();
   ask_for_connections();
   weir::cli::Interruption interruption;

@@ -34,7 +34,7 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-/// The processes that the first thread of this one has started and that have not ended.
+/// Returns the processes that the first thread of this one has started and that have not ended.
 std::vector<pid_t> children() {
   std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
   std::vector<pid_t> found;
@@ -42,7 +42,7 @@ std::vector<pid_t> children() {
   return found;
 }
 
-/// Ranks that this process has started: what ends it is to end them first.
+/// Ranks that this process has started; a signal that ends this process ends them first.
 class StartedRanks final : public Stoppable {
  public:
   void stop() noexcept override {
@@ -52,7 +52,7 @@ class StartedRanks final : public Stoppable {
     } catch (...) {  // no memory: they end with this process
     }
   }
-  /// Gives those that do not unwind the time that they take to notice.
+  /// Waits for ranks that do not unwind until they have handled the signal.
   std::string save() noexcept override {
     const auto limit = std::chrono::steady_clock::now() + kToLeave;
     try {

@@ -1,4 +1,4 @@
-// Running this very command on several ranks.
+// Runs this command on several ranks.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,25 @@
 
 namespace weir::cli {
 
-/// The file of this process for one that was asked for: each rank has its own, and rank 0, or who
-/// is alone, that of the name. "out.json" is "out.rank1.json" on rank 1; "" stays.
+/// Returns the file of this rank for a requested path: rank 0 and a single process have the path
+/// itself, "out.json" is "out.rank1.json" on rank 1; "" stays.
 std::string file_of_rank(const std::string& path);
-/// The program of this process, to start it again: its file, whose name such processes are listed
-/// by. One whose file is not there any more, as after an update, has another name.
+/// Returns the file of this program, to start it again under the same process name. After the file
+/// was replaced, as by an update, the name is another.
 std::string own_program();
 
 /// Starts the command of this process on `ranks` ranks of this machine and waits for them. Returns
-/// what the lowest rank that failed has returned.
+/// the exit code of the lowest rank that failed.
 ExitCode run_on_ranks(unsigned ranks);
 
-/// Whether one of the domains is of another rank. Empty: those of the environment.
+/// Whether `domains` names a domain of another rank. Empty: the domains of the environment.
 bool names_ranks(const std::string& domains);
 
-/// Returns the fabric for domains that are of other ranks, which this process joins then, and
-/// leaves at its end; nullptr for others. Empty: those of the environment. Throws weir::Error.
+/// Joins the fabric if `domains` names domains of other ranks, and returns it, else nullptr. The
+/// process leaves it at its end. Empty: the domains of the environment. Throws weir::Error.
 weir_fabric* fabric_for(const std::string& domains);
 
-/// Leaves it. Before main() ends: MPI cannot later.
+/// Leaves the fabric. Call it before main() ends: MPI cannot be finalised later.
 void leave_fabric() noexcept;
 
 /// Serves rank 0 until its end, if such domains are asked for and this process is another rank.

@@ -50,7 +50,7 @@ class Probe {
         in_(place_.stream()),
         out_(place_.stream()) {}
 
-  // All of them: 0 when it takes no time.
+  // Returns the rate of all cores; 0 when the product takes no time.
   double gemm_gflops() const {
     const Kernel gemm = runtime_.kernel("blas.dgemm.team");
     const auto flops = [](double n) { return 2 * n * n * n; };
@@ -111,7 +111,7 @@ class Probe {
     Interruption::check();
     return std::chrono::duration<double>(runtime_.now() - start).count();
   }
-  /// The first time is for pages and threads; it is enough where things are slow.
+  /// The first run warms up pages and threads; it is the only one when it is slow.
   template <class Enqueue>
   double fastest(const Enqueue& enqueue) const {
     double best = time(enqueue);
@@ -120,7 +120,8 @@ class Probe {
     return best;
   }
 
-  /// GB/s of moving two buffers, `times` their size in all; of the first size that takes its time.
+  /// Returns the GB/s of moving two buffers, `times` their size in total, for the first size that
+  /// takes long enough.
   template <class Move>
   double rate(double times, const Move& move) const {
     const std::size_t most = std::min<std::uint64_t>(kMostBytes, room_ / 2);
@@ -199,7 +200,7 @@ class RateBook {
     changed_ = true;
   }
 
-  /// Writes what is new. Without a place to keep it everything is measured again the next time.
+  /// Writes new rates to the cache file. Without a cache folder the next call measures again.
   void save() const {
     if (!changed_ || path_.empty()) return;
     try {
@@ -229,7 +230,7 @@ class RateBook {
   bool changed_ = false;
 };
 
-/// What the rates of a domain depend on.
+/// Returns the properties that the rates of a domain depend on.
 Json key_of(const Json& description, const Json& domain) {
   const Json& machine = description.at("machine");
   Json key = {{"weir", description.at("version")}};

@@ -247,7 +247,7 @@ class RunCommand final : public Command {
     }
   }
 
-  /// Takes what was tuned, but for what the options say.
+  /// Uses the tuned values, except those that options set.
   void use_wisdom() {
     if (!tuned_) return;
     const CLI::App& app = *commands_[selected_index()];

@@ -29,7 +29,7 @@ double most(const std::vector<double>& samples) {
   return *std::max_element(samples.begin(), samples.end());
 }
 
-/// How near a check is to its limit, which is 1; what is no number is infinitely far beyond.
+/// Returns the error of a check relative to its limit: 1 is at the limit; NaN counts as infinite.
 double strain(const apps::Verification& check) {
   constexpr double kBeyond = std::numeric_limits<double>::infinity();
   const double share = check.value / check.limit;

@@ -30,8 +30,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A kernel of the tool, y = 2 x + 1, registered once in a runtime. Portable: cards have no code of
-/// the host.
+/// Returns the test kernel of the tool, y = 2 x + 1, registered once in a runtime. It is portable
+/// because GPUs do not run host code.
 Kernel trial_kernel(const Runtime& runtime) {
   weir_kernel* found = nullptr;
   if (weir_kernel_find(runtime.handle(), "doctor.trial", &found) == WEIR_STATUS_OK) {

@@ -1,4 +1,4 @@
-// Guessing what somebody meant to type.
+// Guesses the word that the user meant to type.
 #pragma once
 
 #include <string>

@@ -24,11 +24,11 @@ bool has_color(std::FILE* stream);
 /// Returns text in a tone if `stream` has colour, unchanged otherwise.
 std::string paint(std::string_view text, Tone tone, std::FILE* stream = stdout);
 
-/// For whom a rank speaks that was started with others.
+/// Whether a message is of one rank or of all ranks of a launch.
 enum class Speaker { rank, all };
 
-/// Writes a line to standard error, behind "weir:" in a tone, and "rank 1:" if it is said by one of
-/// several ranks for itself. When nobody can read there it is lost, and what it is about goes on.
+/// Writes a line to standard error, after "weir:" in a tone, and after "rank 1:" if one of several
+/// ranks writes it for itself. When the write fails, the line is dropped without an error.
 void tell(Tone tone, std::string_view message, Speaker speaker = Speaker::rank) noexcept;
 
 /// Rows of cells printed in columns that line up. Cells may be painted.
@@ -50,8 +50,7 @@ std::string format_seconds(double seconds);
 std::string format_count(std::uint64_t count);
 
 /// A progress line on standard error, redrawn at most ten times a second; the destructor removes
-/// the line. What is no terminal gets a line of its own every `line_ns`, the first one after that
-/// time.
+/// the line. Other output gets a new line every `line_ns`, the first one after that time.
 class Progress {
  public:
   explicit Progress(std::int64_t line_ns = 30'000'000'000);

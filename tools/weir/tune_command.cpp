@@ -186,7 +186,7 @@ void Tuning::measure_default() {
   }
 }
 
-/// A division that cannot be is no error: the others can.
+/// Measures a division; returns nullopt, not an error, for one that is impossible.
 std::optional<tuner::Evaluation> Tuning::measure(const tuner::Point& point) {
   Interruption::check();
   const bool again = measured_ >= most_evaluations();

@@ -15,8 +15,8 @@ namespace weir::cli {
 /// Returns the domains that options ask for, or else the environment.
 std::string domains_of(const RunOptions& options);
 
-/// Returns the problem that the options of a command name: all of them but for those that divide or
-/// observe a run, and with the order of the problem as a class.
+/// Returns the problem that the options of a command name: all options except those that divide or
+/// observe a run, with the order of the problem as a class.
 tuner::Problem problem_of(const CLI::App& app, const std::string& application,
                           const RunOptions& options);
 

@@ -45,7 +45,7 @@ std::vector<std::string> divide(const std::string& domains) {
   return all;
 }
 
-/// Reads to the end what comes through a pipe.
+/// Reads a pipe to its end.
 std::string read_all(int pipe) {
   std::string text;
   std::array<char, 4096> piece;
@@ -62,14 +62,14 @@ class RunningProcess final : public Stoppable {
  public:
   explicit RunningProcess(pid_t number) noexcept : number_(number) {}
 
-  /// Waits for its end, after which its number is still its own.
+  /// Waits for its end without reaping it: its process id stays valid.
   void wait() const noexcept {
     siginfo_t ended{};
     const auto number = static_cast<id_t>(number_);
     while (waitid(P_PID, number, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
     }
   }
-  /// Tells it once: a second signal would keep it from ending in order.
+  /// Sends one signal only: a second one would keep the process from ending in order.
   void stop() noexcept override {
     if (!std::exchange(told_, true)) ::kill(number_, SIGTERM);
   }
@@ -80,7 +80,7 @@ class RunningProcess final : public Stoppable {
   bool told_ = false;
 };
 
-/// What this program prints in a process of its own. Throws Interrupted, too.
+/// Returns what this program prints when run in a process of its own. Also throws Interrupted.
 std::string output_of(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -155,7 +155,7 @@ void Balance::run() {
   print(json_ ? all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text());
 }
 
-/// Prices the options once more, and says how that went.
+/// Prices the options once and returns the result.
 Json Balance::point(const Words& labels, const Words& options) {
   Interruption::check();
   progress_.update(measured_++, points_, "pricing");

@@ -16,7 +16,7 @@ class App;
 
 namespace weir::cli::bench {
 
-/// Prices the same options again and again, each time by a process of its own: on each domain alone
+/// Prices the same options several times, each time in a process of its own: on each domain alone
 /// in both shapes (figure 9), in chunks of ever more options (10), on ranks with and without a
 /// master (11), and on all domains together against their sum (12).
 class Balance {

@@ -24,21 +24,23 @@ class Experiment {
   virtual const char* name() const = 0;
   virtual const char* summary() const = 0;
   virtual void add_options(CLI::App&) {}
-  /// Whether it measures a point as often as --repeat says.
+  /// Whether it repeats each point as --repeat says.
   virtual bool repeats() const { return true; }
   /// Measures a domain.
   virtual Json measure(const Subject& subject, const Kernels& kernels, Progress& progress) = 0;
-  /// What measure() returned, for people.
+  /// Returns the result of measure() as text.
   virtual std::string text(const Json& result) const = 0;
 };
 
-/// Blocks to a domain and back in four proportions (figure 4a): are both directions served at once?
+/// Copies blocks to a domain and back in four proportions (figure 4a), to find out whether the link
+/// serves both directions at once.
 std::unique_ptr<Experiment> make_transfers();
-/// Transfers against kernels of ever more iterations (figure 4b): how much of the lesser is hidden?
+/// Overlaps transfers with kernels of more and more iterations (figure 4b), to measure how much of
+/// the shorter one is hidden.
 std::unique_ptr<Experiment> make_overlap();
-/// Kernels on ever more places (figure 5), without transfers.
+/// Runs kernels on more and more places (figure 5), without transfers.
 std::unique_ptr<Experiment> make_spatial();
-/// What the runtime itself takes, on the machine's clock.
+/// Measures the overhead of the runtime, on the machine's clock.
 std::unique_ptr<Experiment> make_overhead();
 
 }  // namespace weir::cli::bench

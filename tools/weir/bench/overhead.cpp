@@ -1,4 +1,4 @@
-// hBench: what the runtime takes for itself.
+// hBench: the overhead of the runtime.
 #include <algorithm>
 #include <chrono>
 
@@ -12,12 +12,12 @@ namespace weir::cli::bench {
 
 namespace {
 
-constexpr std::size_t kParts = 1024;  ///< regions that actions take in turn: they are independent
+constexpr std::size_t kParts = 1024;  ///< regions of independent actions, used round robin
 constexpr std::size_t kMostPlaces = 64;
 constexpr std::size_t kRounds = 3;
 
-/// On the clock of the machine, also where a card has one of its own; the least of some rounds, by
-/// the number of things done in each.
+/// Returns the least time of several rounds divided by the number of operations in a round, on the
+/// clock of the machine, also where a device has one of its own.
 template <class Work>
 double nanoseconds_each(std::size_t count, Work&& work) {
   using Clock = std::chrono::steady_clock;

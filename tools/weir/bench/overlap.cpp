@@ -54,8 +54,8 @@ class OverlapRun {
 
   std::size_t wrong(int iterations) const { return arrays_.wrong(iterations); }
 
-  /// Guesses with how many iterations the kernels take as long as the transfers, by a line through
-  /// two of their times; 0 where nothing moves or no number of iterations does.
+  /// Estimates the number of iterations for which kernels take as long as transfers, by a line
+  /// through two measured times; 0 when there are no transfers or no number of iterations fits.
   int guess_crossing(double data_s) const {
     if (data_s <= 0) return 0;
     int few = 1, many = 2;
@@ -164,7 +164,7 @@ class Overlap final : public Experiment {
     return sweep;
   }
 
-  /// Where the curves of the rows cross, between two of them in a straight line; 0: nowhere.
+  /// Returns where the curves cross, by linear interpolation between two rows; 0: nowhere.
   static double crossing_of(const Json& result) {
     const auto rows = kernel_rows(result);
     const double data_s = result.at("curves").at("data")[0].get<double>();

@@ -102,7 +102,7 @@ class Spatial final : public Experiment {
     return subject.seconds([&] { arrays.add(rig[0], iterations_, 0, kBlocks); });
   }
 
-  /// Null where the domain cannot be divided so.
+  /// Returns null when the domain cannot be divided so.
   Json divided(const Subject& subject, const Arrays& arrays, std::size_t places) const {
     try {
       const Rig rig(subject, places);

@@ -1,4 +1,4 @@
-// A domain that benchmarks measure, with what they all need of it.
+// A domain that benchmarks measure, and the operations that all of them need.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ class Arrays {
   /// On `count` blocks from `block` in one action.
   weir::Event add(const weir::Stream& stream, int iterations, std::size_t block,
                   std::size_t count = 1) const;
-  /// How many elements of B are not those of A after so many iterations.
+  /// Returns how many elements of B are wrong after `iterations`.
   std::size_t wrong(int iterations) const;
 
  private:
@@ -57,8 +57,8 @@ class Subject {
   /// Cores, where hardware threads share them.
   std::size_t whole_cores() const;
 
-  /// Runs `work`, which enqueues, to its end, first once in vain; returns the median of the times
-  /// in seconds, on the platform's clock.
+  /// Runs `work`, which enqueues actions, and waits for them, several times after one warm-up run;
+  /// returns the median time in seconds, on the platform's clock.
   double seconds(const std::function<void()>& work) const;
   /// Name, description, cores and clock.
   Json facts() const;
@@ -75,7 +75,7 @@ class Subject {
 class Rig {
  public:
   Rig(const Subject& subject, std::size_t places, std::size_t streams_each = 1);
-  /// Streams in turn: neighbouring numbers are on different places.
+  /// Returns a stream; consecutive numbers are on different places.
   const weir::Stream& operator[](std::size_t number) const {
     return streams_[number % streams_.size()];
   }

@@ -117,7 +117,7 @@ std::vector<apps::Application*> Figures::chosen() const {
   return chosen;
 }
 
-/// Refuses, as a command line that cannot be meant, options that an application does not take.
+/// Refuses options that an application does not take, as wrong use of the command line.
 void Figures::check(const apps::Application& application) const {
   const std::string name = application.name();
   const auto refuse = [&](const std::string& why) {
@@ -158,7 +158,8 @@ Json Figures::head() const {
           {"machine", machine_}};
 }
 
-/// Takes the times of a file that was made under the same conditions. What failed is tried again.
+/// Loads the times of a file that was made under the same conditions. Failed measurements are
+/// repeated.
 void Figures::recall() {
   std::ifstream file(output_ + ".json");
   const Json found = Json::parse(file, nullptr, false);

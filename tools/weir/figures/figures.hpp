@@ -23,9 +23,10 @@ namespace weir::cli::figures {
 
 using Json = nlohmann::ordered_json;
 
-/// Runs applications without streams, on ever more places (figure 7), with ever more tiles (figure
-/// 8) and on two devices (figure 9); compares the best with none of this (figure 6). Each time is
-/// written to a file as soon as it is known, and not measured again; what failed is.
+/// Runs applications without streams, on more and more places (figure 7), with more and more tiles
+/// (figure 8) and on two devices (figure 9); compares the best of these with the first (figure 6).
+/// Writes each time to a file as soon as it is known, and does not measure it again; failed
+/// measurements are repeated.
 class Figures {
  public:
   void add_options(CLI::App& app);

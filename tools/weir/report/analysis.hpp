@@ -1,4 +1,4 @@
-// What a recording says: who was busy, what was hidden, what everything waited for.
+// Analyses a recording: busy places and links, hidden transfers, and causes of waits.
 #pragma once
 
 #include <cstdint>

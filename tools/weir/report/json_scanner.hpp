@@ -45,7 +45,7 @@ class JsonScanner {
   std::size_t at_ = 0;
 };
 
-/// Returns a string with its escapes resolved; what is none stays as it is.
+/// Returns a string with its escapes resolved; text that is not a valid JSON string stays as it is.
 std::string unescaped(std::string_view raw);
 
 }  // namespace weir::cli::report

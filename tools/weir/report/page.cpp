@@ -156,7 +156,7 @@ Json parse(std::string_view text, const std::string& path) {
   return facts;
 }
 
-/// Returns where the recording of a run is, "" when it is gone.
+/// Returns the path of the recording of a run, "" when the file does not exist any more.
 std::string find_trace(const Json& facts, const std::string& path) {
   if (!facts.contains("trace") || !facts["trace"].is_string()) return "";
   const std::filesystem::path named = facts["trace"].get<std::string>();

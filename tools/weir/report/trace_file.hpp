@@ -39,8 +39,8 @@ struct Trace {
   std::uint64_t dropped = 0;                                   ///< for which there was no room
 };
 
-/// Reads a file, whose first bytes say which format it has. Throws apps::InputError when it is no
-/// such recording.
+/// Reads a file, whose first bytes say which format it has. Throws apps::InputError when it is not
+/// a recording of weir.
 Trace read_trace(const std::string& path);
 /// The same from the bytes of a file; the name stands for the path in messages.
 Trace read_trace_from(std::string_view bytes, const std::string& name);

@@ -11,10 +11,11 @@ namespace weir::cli::tuner {
 
 namespace {
 
-constexpr double kClearly = 0.98;     ///< share of the default's time, when times are noisy
-constexpr double kWins = 0.75;        ///< likewise, share of pairs of samples that are won
-constexpr std::size_t kEnough = 4;    ///< the default has so many times as many samples at most
-constexpr std::size_t kPatience = 8;  ///< points in vain after which the model is not followed
+constexpr double kClearly = 0.98;   ///< share of the default's time, when times are noisy
+constexpr double kWins = 0.75;      ///< likewise, share of pairs of samples that are won
+constexpr std::size_t kEnough = 4;  ///< the default has so many times as many samples at most
+constexpr std::size_t kPatience =
+    8;  ///< points without improvement after which the search stops following the model
 constexpr std::size_t kFinalists = 8;
 constexpr std::size_t kStreams[] = {1, 3, 4};
 

@@ -21,7 +21,7 @@ struct Point {
   auto operator<=>(const Point&) const = default;
 };
 
-/// What `weir run` does unless it is told otherwise.
+/// The division that `weir run` uses by default.
 inline const Point kDefault{};
 
 /// Where the time of a recorded run went, in seconds: parts that do not overlap. All are 0 where no
