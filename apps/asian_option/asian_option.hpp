@@ -1,4 +1,4 @@
-// Asian options by Monte Carlo, shared out to unequal places (paper 004).
+// Asian options by Monte Carlo, distributed over unequal places (paper 004).
 #pragma once
 
 #include <memory>

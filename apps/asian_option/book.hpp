@@ -1,4 +1,4 @@
-// A book of options: read, generated, and what is written of it.
+// A book of options: reads, generates and writes it.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct Book {
 
 /// Reads a table of comma-separated values. Its first line names the columns, in any order: spot,
 /// strike, rate, volatility, maturity, steps, paths, and if wanted type (call or put) and style
-/// (fixed or floating). Throws InputError for a file that cannot be read, names that are wrong or
-/// missing, or without one good line.
+/// (fixed or floating). Throws InputError for a file that cannot be read, has wrong or missing
+/// names, or has no valid line.
 Book read_book(const std::string& path);
 /// The same from the bytes of a file; the name stands for the path in messages.
 Book read_book_from(std::string_view bytes, const std::string& name);

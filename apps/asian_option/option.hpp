@@ -20,7 +20,7 @@ struct Option {
   double work() const noexcept { return static_cast<double>(steps) * static_cast<double>(paths); }
 };
 
-/// What an option is worth today, as an estimate.
+/// An estimate of the value of an option today.
 struct Valuation {
   double price = 0, standard_error = 0;
   double delta = 0, vega = 0, rho = 0;  ///< by spot, volatility and rate
@@ -33,7 +33,7 @@ struct Valuation {
 /// exchange one asset for the other (Margrabe 1978).
 double geometric_price(const Option& option);
 
-/// How likely that option pays, about; 1 where chance has no part in it.
+/// Returns the approximate probability that the option pays; 1 where it is certain.
 double geometric_odds(const Option& option);
 
 }  // namespace weir::apps

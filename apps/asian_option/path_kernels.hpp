@@ -1,4 +1,4 @@
-// The kernel of paths, as the host and other devices run it.
+// The kernel that samples paths, for the host and other devices.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace weir::apps {
 
-/// What the kernel leaves for each group of samples: sums over them, for a spot of 1, not
+/// The result of the kernel for each group of samples: sums over them, for a spot of 1, not
 /// discounted.
 struct PathSums {
   double payoff, payoff_squared;           ///< of the arithmetic average
@@ -32,7 +32,7 @@ struct PathKernels {
 
   /// Samples of an option: pairs of a path and its mirror image.
   static std::size_t samples(const Option& option) noexcept { return (option.paths + 1) / 2; }
-  /// Groups of its samples, which is how many PathSums it has.
+  /// Returns the number of groups of samples, and of PathSums.
   static std::size_t groups(const Option& option) noexcept;
   /// The scalars of a call for the option of that number in the book.
   static std::array<weir::Scalar, 12> scalars(const Option& option, std::size_t number,

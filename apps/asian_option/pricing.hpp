@@ -17,12 +17,11 @@
 namespace weir::apps {
 
 /// How a place prices the options of a chunk (paper 004): "mt" one after the other, each on all of
-/// its threads; "mo" one on each thread; "hybrid" mo on the host and mt elsewhere; "automatic" what
-/// is measured to be faster.
+/// its threads; "mo" one on each thread; "hybrid" mo on the host and mt elsewhere; "automatic" the
+/// one that is measured to be faster.
 enum class OptionShape { mt, mo, hybrid, automatic };
 
-/// What decides how options are priced, and nothing of what they are worth but `seed` and
-/// `control`.
+/// Settings of the pricing. Only `seed` and `control` change the results.
 struct PricingOptions {
   std::string chunks = "learned";
   OptionShape shape = OptionShape::automatic;
@@ -48,7 +47,7 @@ class Pricing {
   /// Steps of paths of all options.
   double path_steps() const noexcept;
   const SharedParts& parts() const noexcept { return parts_; }
-  /// "mt" or "mo", as a place did it in the end.
+  /// Returns "mt" or "mo", the way that a place used last.
   const char* shape_of(const weir_share_part& part, std::size_t place) const noexcept;
 
  private:

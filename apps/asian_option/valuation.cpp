@@ -61,9 +61,9 @@ double worst_of(std::size_t estimates) {
                    2 * std::log(static_cast<double>(std::max<std::size_t>(1, estimates))));
 }
 
-/// The error of the samples is too small when by chance few of them pay: then it is that of a
-/// number of payments, each of which is about as unlike the others as it is large. Payments that
-/// are seldom are summed up in units of what one is worth, so that their variance is their number.
+/// The error of the samples is too small when by chance few of them pay: then the error is that of
+/// a count of payments whose sizes vary about as much as they are large. Rare payments are summed
+/// up in units of one payment, so that their variance is their count.
 Deviations geometric_deviations(std::span<const Option> options,
                                 std::span<const Valuation> values) {
   constexpr double kEnough = 50;

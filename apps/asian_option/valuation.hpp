@@ -1,4 +1,4 @@
-// From sums over paths to what an option is worth.
+// Computes the value of an option from sums over paths.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,17 @@ namespace weir::apps {
 /// and Vorst 1990), times the factor that leaves the least variance.
 Valuation valuate(const Option& option, std::span<const PathSums> groups, bool control);
 
-/// How far estimates are from what is known, in standard errors; NaN where one is none.
+/// How far estimates are from known values, in standard errors; NaN where an estimate is NaN.
 struct Deviations {
   double worst = 0;   ///< of the options that enough samples pay
-  double seldom = 0;  ///< of the others, of which one says nothing, together
+  double seldom = 0;  ///< of the others together, as one alone is not significant
 };
 
 /// Compares the options on the geometric average with their closed form, one `Valuation` each.
 Deviations geometric_deviations(std::span<const Option> options, std::span<const Valuation> values);
 
-/// What the worst of so many right estimates reaches as seldom as a single one reaches 5.
+/// Returns the limit that the worst of a number of correct estimates exceeds as rarely as a single
+/// one exceeds 5.
 double worst_of(std::size_t estimates);
 
 /// A deviation in standard errors; 0 for one that rounding explains at this scale.

@@ -102,7 +102,8 @@ class Cholesky final : public Workload {
         width_(width_of(tile, app_streams, queue != nullptr)),
         owners_(app_streams.deal(work_of_groups(), copying_of_groups())) {}
 
-  /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
+  /// Makes finish() solve a system with these right-hand sides and save() write the requested
+  /// files.
   void solve_later(Matrix<T> rhs, std::string solution) {
     rhs_ = std::move(rhs);
     solution_file_ = std::move(solution);
@@ -124,8 +125,8 @@ class Cholesky final : public Workload {
     tiles_.reset();
   }
 
-  /// Right-looking. Each group of rows of tiles belongs to a place. What the next panel waits for
-  /// goes to the urgent stream of the place, so that panels run ahead of the updates.
+  /// Right-looking. Each group of rows of tiles belongs to a place. The predecessors of the next
+  /// panel go to the urgent stream of the place, so that panels run ahead of the updates.
   void enqueue() override {
     if (queue_ != nullptr) return submit();
     for (std::size_t k = 0; k < tiles(); ++k) {
@@ -161,8 +162,8 @@ class Cholesky final : public Workload {
     return std::max<std::size_t>(1, std::min(kMostRows, n / fewest) / tile);
   }
 
-  /// Columns that an action updates: as BLAS packs its operands for each call, those of small tiles
-  /// go together, and two where cores work each for itself.
+  /// Columns that an action updates: several for small tiles, as BLAS packs its operands for each
+  /// call, and two where each core runs its own kernels.
   static std::size_t width_of(std::size_t tile, const AppStreams& app_streams, bool tasks) {
     constexpr std::size_t kWide = 256;
     if (tasks) return app_streams.share_memory() ? std::max<std::size_t>(1, kWide / tile) : 1;
@@ -178,8 +179,8 @@ class Cholesky final : public Workload {
     return work;
   }
 
-  /// The same for what a place with a memory of its own copies, there and back: its cores make some
-  /// thirty operations in the time of a byte.
+  /// The same for the copies, there and back, of a place with a memory of its own: its cores make
+  /// some thirty operations in the time of copying a byte.
   std::vector<double> copying_of_groups() const {
     constexpr double kOperationsOfByte = 30, kOperationsOfWork = 1.0 / 3;
     const double of_tile =
@@ -210,7 +211,7 @@ class Cholesky final : public Workload {
     }
   }
 
-  /// Calls diagonal(j) and block(group, rows, columns) for what column k updates.
+  /// Calls diagonal(j) and block(group, rows, columns) for the tiles that column k updates.
   template <class Diagonal, class Block>
   void for_updates(std::size_t k, const Diagonal& diagonal, const Block& block) const {
     for (std::size_t j = k + 1; j < tiles();) {
@@ -387,7 +388,7 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
   return matrix;
 }
 
-/// Returns an edge with which BLAS is fast and the panels, which hold up everything, are not large.
+/// Returns an edge with which BLAS is fast and the panels, on which all updates wait, are small.
 std::size_t usual_tile(std::size_t n) {
   constexpr std::size_t kSmallest = 32, kFewest = 8, kUsual = 256, kLarge = 512;
   if (n >= kLargeOrder) return kLarge;

@@ -72,23 +72,24 @@ class AppStreams {
   /// each part.
   std::vector<std::size_t> deal(std::size_t parts) const;
   /// The same for parts of unequal work: the heaviest first, each to the place that ends first.
-  /// `copying`, unless it is empty: what each part is more work by at a place that the program's
-  /// memory does not serve.
+  /// `copying`, unless it is empty: the additional work of each part at a place that does not use
+  /// the program's memory.
   std::vector<std::size_t> deal(const std::vector<double>& work,
                                 const std::vector<double>& copying = {}) const;
-  /// Deals parts, equal or not, to all streams, those of a place in turn: the stream of each part.
+  /// Distributes parts, equal or not, over all streams, round robin over those of a place; returns
+  /// the stream of each part.
   std::vector<const AppStream*> spread(std::size_t parts) const;
   std::vector<const AppStream*> spread(const std::vector<double>& work) const;
   /// The same, but each place gets parts that follow one another.
   std::vector<const AppStream*> spread_in_order(std::size_t parts) const;
-  /// How many of equal parts that follow one another one copy brings, when each has so many bytes:
-  /// 4 MiB together, next to which the latency of a copy is little, but at most an eighth of what a
-  /// place gets, so that copies hide behind kernels.
+  /// Returns how many consecutive parts of `bytes` bytes one copy transfers: 4 MiB together, so
+  /// that the latency of a copy is small in comparison, but at most an eighth of the parts of a
+  /// place, so that copies hide behind kernels.
   std::size_t batch_of(std::size_t parts, std::size_t bytes) const noexcept;
   /// How kernels use a place: several at once when it has parts for all of its cores, else all of
   /// it for one.
   weir_kernel_shape shape_for(std::size_t parts) const noexcept;
-  /// Lets all streams wait for all.
+  /// Makes all streams wait for each other.
   void synchronize() const;
 
  private:

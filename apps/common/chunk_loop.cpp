@@ -54,7 +54,7 @@ void ChunkLoop::enqueue(std::size_t count) {
 
 void ChunkLoop::synchronize() { runtime_.synchronize(deadline_.remaining_ns()); }
 
-/// What was enqueued refers to what is about to go away.
+/// Waits: enqueued actions refer to memory that is about to be freed.
 void ChunkLoop::abandon() noexcept {
   for (std::size_t i = 0; i < streams_.size(); ++i) weir_stream_cancel(streams_[i].stream.handle());
   weir_runtime_synchronize(runtime_.handle(), weir::forever.count());

@@ -1,5 +1,4 @@
-// What pipelines are compared with: stages one after the other, in chunks, with a meeting after
-// each.
+// The baseline of pipelines: stages one after the other, in chunks, with a barrier after each.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +37,7 @@ class ChunkOutlet {
   std::vector<T>& items_;
 };
 
-/// What the parts of a chunk put, in the order of its items.
+/// The items that the parts of a chunk put, in the order of its items.
 template <class T>
 class Collected {
  public:
@@ -62,10 +61,10 @@ class Collected {
 /// A stage that is a kernel on a device, with one output; the contracts are at weir_stage_kernel.
 struct DeviceStage {
   weir::Kernel kernel;
-  std::size_t item_bytes, made_bytes;  ///< of an item that comes, and of one that is put
+  std::size_t item_bytes, made_bytes;  ///< bytes of an input item, and of an output item
   weir::KernelStageOptions options;    ///< a chunk is a batch: `batch` and `in_flight` are unused
 
-  /// Items that are put for each that comes, at most.
+  /// Returns the most output items for an input item.
   std::size_t most() const noexcept {
     return options.outputs.empty() ? 1 : options.outputs[0].most;
   }
@@ -81,18 +80,18 @@ struct DeviceStage {
 /// thread calls it.
 class ChunkLoop {
  public:
-  /// How many items a stage had in all, and at once.
+  /// How many items a stage had in total, and at most at a time.
   struct Stage {
     std::string name;
     std::uint64_t items = 0, most = 0;
   };
 
-  /// `places` run functions; the calling thread does if there are none. `card` runs kernels, and
-  /// may be null.
+  /// `places` run functions; the calling thread does if there are none. The last argument, which
+  /// may be null, runs kernels.
   ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
             const std::vector<std::size_t>& places, const AppStream* card);
 
-  /// Forgets what was counted. What runs longer than the timeout ends in weir::Error{timeout}.
+  /// Resets the counts. A run that takes longer than the timeout throws weir::Error{timeout}.
   void begin(std::chrono::nanoseconds timeout);
   /// Calls code for parts of [0, count) on all cores, and waits for all.
   void run(const char* stage, std::size_t count, const std::function<void(const ChunkPart&)>& code);
@@ -115,7 +114,7 @@ class ChunkLoop {
   /// Memory of a stage on the device; one chunk uses it at a time.
   struct Freight {
     weir::Buffer items, made, number;
-    bool tables = false;  ///< are there
+    bool tables = false;  ///< tables are on the device
   };
 
   void count(const char* stage, std::size_t items);

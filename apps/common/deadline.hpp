@@ -1,4 +1,4 @@
-// Until when something may last.
+// A deadline.
 #pragma once
 
 #include <algorithm>
@@ -8,17 +8,17 @@
 
 namespace weir::apps {
 
-/// An end of several waits together.
+/// A common deadline of several waits.
 class Deadline {
  public:
-  /// After a timeout from now on. There is no end with a negative one, or one that no clock counts.
+  /// `timeout` from now on. A negative timeout, or one that exceeds the clock, means none.
   explicit Deadline(std::chrono::nanoseconds timeout) {
     const Clock::time_point now = Clock::now();
     const bool endless = timeout < timeout.zero() || timeout > Clock::time_point::max() - now;
     if (!endless) end_ = now + timeout;
   }
 
-  /// The time that is left, 0 when it is over; weir::forever: without an end.
+  /// Returns the remaining time, 0 after the deadline; weir::forever: there is none.
   std::chrono::nanoseconds remaining_ns() const {
     if (end_ == Clock::time_point::max()) return weir::forever;
     return std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(end_ - Clock::now()));

@@ -114,8 +114,8 @@ long double norm(const Matrix<T>& matrix) {
   return norm(matrix.data(), matrix.rows(), matrix.columns(), matrix.leading_dimension());
 }
 
-/// Returns an error over what it is compared with, which may be zero where there is no error: what
-/// solves for zeros is zero.
+/// Returns an error relative to a scale, which may be zero when the error is: the solution for a
+/// zero right-hand side is zero.
 inline double relative(long double error, long double scale) {
   return error == 0 ? 0 : static_cast<double>(error / scale);
 }

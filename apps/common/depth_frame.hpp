@@ -37,8 +37,8 @@ class DepthFrame {
   std::size_t height() const noexcept { return words_.size() / width_; }
   void clear() { std::fill(words_.begin(), words_.end(), kFar); }
 
-  /// Draws a pixel; x and y are inside. On any thread. What has a depth outside of [0, 1] is not
-  /// seen.
+  /// Draws a pixel; x and y are inside. On any thread. Pixels with a depth outside of [0, 1] are
+  /// not drawn.
   void draw(std::size_t x, std::size_t y, float depth, Colour colour) noexcept {
     if (!(depth >= 0 && depth <= 1)) return;
     const std::uint64_t word = std::uint64_t{std::bit_cast<std::uint32_t>(depth + 0.0F)} << 32 |

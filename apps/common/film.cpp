@@ -28,7 +28,8 @@ namespace {
 
 std::string words_for(int error) { return std::generic_category().message(error); }
 
-/// ffmpeg at work: its output comes through a pipe, what it complains of is kept in memory.
+/// A running ffmpeg process: its output comes through a pipe, its error messages are kept in
+/// memory.
 class Ffmpeg {
  public:
   Ffmpeg(const std::string& path, std::size_t most) : path_(path) {
@@ -63,7 +64,7 @@ class Ffmpeg {
     return found;
   }
 
-  /// Waits for its end, when nothing more comes. Throws InputError with what it complained of.
+  /// Waits for its end, after its output has ended. Throws InputError with its error message.
   void end() {
     const int status = wait();
     process_ = 0;
@@ -88,7 +89,7 @@ class Ffmpeg {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, complaints_.value(), STDERR_FILENO);
-    // What this process blocks and ignores ffmpeg is to see.
+    // ffmpeg must get the signals that this process blocks and ignores.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t signals;

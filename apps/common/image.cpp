@@ -30,7 +30,7 @@ std::string extension_of(std::string_view path) {
   return extension;
 }
 
-/// What readers return: a byte for each pixel, or three.
+/// The result of readers: a byte for each pixel, or three.
 struct Pixels {
   std::size_t width, height;
   std::vector<std::uint8_t> bytes;

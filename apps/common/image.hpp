@@ -29,9 +29,9 @@ struct ColourImage {
 /// Returns whether a path has the extension of a picture: .png, .jpg, .jpeg or .pgm.
 bool is_image(std::string_view path);
 
-/// Returns whether a file is one to read as a picture: its first bytes are those of a picture. What
-/// is only called one is, too: read_image() says what is wrong with it. Throws InputError when the
-/// file cannot be opened.
+/// Returns whether a file is one to read as a picture: its first bytes are those of a picture.
+/// Returns true for a file that only has the extension, too: read_image() then says what is wrong
+/// with it. Throws InputError when the file cannot be opened.
 bool holds_image(const std::string& path);
 
 /// Reads a picture, colours as shades of grey; the first bytes decide what it is. PGM is the binary

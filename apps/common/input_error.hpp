@@ -1,4 +1,4 @@
-// What is wrong with something the user gave.
+// Errors in input of the user.
 #pragma once
 
 #include <stdexcept>

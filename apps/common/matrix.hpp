@@ -87,7 +87,7 @@ class Matrix {
     return bytes;
   }
 
-  /// Spares what goes through a large matrix most of its walks of page tables.
+  /// Asks for huge pages, which save most page table walks in a large matrix.
   static void prefer_large_pages([[maybe_unused]] std::uintptr_t address,
                                  [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(__linux__)

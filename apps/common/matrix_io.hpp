@@ -14,7 +14,7 @@ namespace weir::apps {
 /// system leaves of it, in bytes. Those limits are read once.
 std::uint64_t half_of_memory();
 
-/// What a reader may use. An empty matrix counts as if its zero dimension were one.
+/// The limits of a reader. An empty matrix counts as if its zero dimension were one.
 struct ReadLimits {
   /// Bytes of the largest matrix accepted.
   std::uint64_t bytes = half_of_memory();
@@ -58,8 +58,8 @@ Matrix<T> read_finite_matrix(const std::string& path);
 void check_output_format(const std::string& path);
 
 /// Writes a matrix by extension: .npy (1.0, little endian, Fortran order) or .mtx (array real
-/// general, 17 significant digits). Readers of the path see what was there before or the whole new
-/// file. Throws InputError with the path and the reason, and leaves nothing behind.
+/// general, 17 significant digits). Readers of the path see the old file or the whole new one.
+/// Throws InputError with the path and the reason, and leaves nothing behind.
 template <class T>
 void write_matrix(const std::string& path, const Matrix<T>& matrix);
 

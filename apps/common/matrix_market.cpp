@@ -102,7 +102,8 @@ class LineReader {
     return end;
   }
 
-  /// Tells what is accepted besides plain numbers (nan, too large, too small) from what is wrong.
+  /// Distinguishes values that are accepted besides plain numbers (nan, too large, too small) from
+  /// errors.
   template <class Number>
   [[gnu::cold, gnu::noinline]] Number unusual_number(std::string_view text, std::errc error,
                                                      std::string_view expected) const {

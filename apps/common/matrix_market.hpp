@@ -9,7 +9,7 @@
 
 namespace weir::apps {
 
-/// What a file begins with.
+/// The bytes that a file begins with.
 inline constexpr std::string_view market_magic = "%%MatrixMarket";
 
 /// Reads the text of a file, see read_matrix(). The name stands for the path in messages.

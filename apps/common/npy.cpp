@@ -58,7 +58,7 @@ class ByteReader {
     if (!accept(token)) fail("found {}, expected '{}'", found(), token);
   }
 
-  /// Returns what stands between quotes. There are no escapes: no word of a header needs one.
+  /// Returns the text between quotes. There are no escapes: no word of a header needs one.
   std::string_view string(std::string_view expected) {
     skip_blanks();
     const char quote = bytes_left() > 0 ? bytes_[offset_] : '\0';

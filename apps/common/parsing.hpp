@@ -1,4 +1,4 @@
-// What the readers of all formats share.
+// Functions that the readers of all formats share.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline std::string_view without_mark(std::string_view text) {
   return text.substr(text.starts_with(kMark) ? kMark.size() : 0);
 }
 
-/// Quotes what a file holds so that it is short and safe on a terminal.
+/// Quotes text of a file so that it is short and safe on a terminal.
 std::string in_quotes(std::string_view text);
 
 /// Throws InputError when a matrix of the shape is larger than the limits allow.

@@ -40,12 +40,13 @@ template <class T>
 #endif
 }
 
-/// Copies elements that are as far past a line as those they go to, whole lines past the cache and
-/// by stores as wide as the processor has.
+/// Copies elements whose source and target have the same offset in a cache line, whole lines past
+/// the cache, by the widest stores of the processor.
 template <class T>
 void stream_copy(T* to, const T* from, std::ptrdiff_t count) noexcept;
 
-/// Orders what a thread wrote past the cache before what it does next: at the end of a kernel.
+/// Orders the writes of a thread past the cache before its later operations; called at the end of a
+/// kernel.
 inline void end_stream() noexcept {
 #if defined(__x86_64__)
   _mm_sfence();

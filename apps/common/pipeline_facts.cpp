@@ -49,7 +49,7 @@ Json as_json(const weir_tunnel_state& tunnel) {
           {"dropped", tunnel.dropped}};
 }
 
-/// What keeps a pipeline from being faster.
+/// The bottleneck of a pipeline.
 struct Verdict {
   const weir_stage_state* stage = nullptr;
   const char* judgement = "fair";

@@ -1,4 +1,4 @@
-// A pipeline that is over as figures: its graph, and what kept it from being faster.
+// Figures of a completed pipeline: its graph, and its bottleneck.
 #pragma once
 
 #include <nlohmann/json.hpp>

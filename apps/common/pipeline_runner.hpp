@@ -1,4 +1,5 @@
-// Pipelines of applications: the techniques that can be switched off, and what they say.
+// Runs pipelines of applications, with techniques that can be switched off, and reports their
+// figures.
 #pragma once
 
 #include <chrono>
@@ -30,8 +31,8 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
 /// Runs one pipeline after the other, with the techniques that the switches leave.
 ///
 /// Without end tracking a feed stays open, so that the pipeline never ends by itself; it is closed
-/// when nothing was counted for a while. That is what time-outs cost; weir still counts, so a
-/// silence that was too short loses nothing.
+/// when nothing was counted for a while. This measures the cost of timeouts; weir still counts, so
+/// a timeout that was too short loses nothing.
 class PipelineRunner {
  public:
   /// Throws Error{unsupported} where a switch makes no sense.
@@ -55,7 +56,7 @@ class PipelineRunner {
   void watch() noexcept;
   /// See WatchedPipeline.
   void look(const LookAtPipeline& use) const;
-  /// Ends the pipeline, and those that begin later before they do.
+  /// Cancels the pipeline, and later ones before they start.
   void cancel() noexcept;
 
  private:

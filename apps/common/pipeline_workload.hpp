@@ -28,8 +28,8 @@ enum class StagePlaces {
   hosts_and_card,  ///< one of them on a device, when there is one
 };
 
-/// Runs the stages of a problem as a pipeline, or as the chunk loop that it is compared with, and
-/// counts what they do.
+/// Runs the stages of a problem as a pipeline, or as the chunk loop that is its baseline, and
+/// counts their items.
 class PipelineWorkload : public Workload, public WatchedPipeline {
  public:
   std::size_t tile() const override { return 0; }
@@ -53,7 +53,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
 
   /// Forgets the results of the run before.
   virtual void clear() = 0;
-  /// What the pipeline is made with, beside its name, place and batches.
+  /// Returns the options of the pipeline, except its name, place and batches.
   virtual weir::PipelineOptions wanted() { return {}; }
   /// Adds tunnels and stages; what it captures must live as long as this.
   virtual void connect(const weir::Pipeline& pipeline) = 0;
@@ -61,7 +61,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   virtual void loop(ChunkLoop& chunks) = 0;
   /// How many tasks a stage of the last run had: its items, unless it makes some of its own.
   virtual std::uint64_t tasks_of(const weir_stage_info& stage) const { return stage.complete; }
-  /// Adds what the results say to the report for programs.
+  /// Adds the results to the JSON report.
   virtual void describe(nlohmann::ordered_json&) const {}
 
   /// Returns where stage `index` runs: round robin over the places, except devices that run another

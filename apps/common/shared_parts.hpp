@@ -23,7 +23,7 @@ class SharedParts {
               weir_fabric* fabric = nullptr)
       : runtime_(runtime), places_(app_streams.place_handles()), fabric_(fabric) {}
 
-  /// Shares out the parts [0, parts) over the places of the streams: see weir::Runtime::share().
+  /// Distributes the parts [0, parts) over the places of the streams: see weir::Runtime::share().
   template <class Enqueue>
   void start(std::size_t parts, Enqueue enqueue, weir::ShareOptions options) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -38,8 +38,8 @@ class SharedParts {
   const weir::Share& share() const noexcept { return *share_; }
   /// Time over the least time that was possible.
   double ratio() const;
-  /// Rows of a report: the makespan, and what each place did. shape_of(part, place) says how, if it
-  /// is not empty.
+  /// Returns rows of a report: the makespan, and the figures of each place. shape_of(part, place)
+  /// adds the way of each, if it is not empty.
   template <class ShapeOf>
   std::vector<std::pair<std::string, std::string>> describe(ShapeOf&& shape_of) const {
     std::vector<std::string> shapes;

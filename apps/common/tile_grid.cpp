@@ -46,7 +46,8 @@ bool TileSteps::has_far_neighbour(const GridTile& tile) const noexcept {
   return false;
 }
 
-/// What a strip held before was read two steps ago, and the neighbour waited for that.
+/// The old contents of a strip were read two steps ago, and the neighbour has waited for those
+/// reads.
 void TileSteps::fetch(const GridTile& tile, std::size_t other, const weir::Region& strip,
                       std::vector<weir::Event>& waits) const {
   const AppStream &reader = *tile.stream, &maker = *grid_[other].stream;

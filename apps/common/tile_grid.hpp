@@ -118,9 +118,9 @@ class TileGrid {
   std::vector<GridTile> tiles_;
 };
 
-/// The order of the steps of tiles. In each step all tiles take their turn once: await(), one
-/// action or more, made(). A tile waits for the steps of its four neighbours before this one, which
-/// is all that may happen out of turn, or without `overlap` for those of all tiles.
+/// Orders the steps of tiles. In each step the caller calls for each tile once: await(), one action
+/// or more, made(). A tile waits for the previous step of its four neighbours, or without `overlap`
+/// of all tiles.
 class TileSteps {
  public:
   TileSteps(const TileGrid& grid, const AppStreams& app_streams, bool overlap)
@@ -130,8 +130,9 @@ class TileSteps {
         before_(grid.size()),
         now_(grid.size()) {}
 
-  /// Order in which tiles take their turns: those that others wait for longest come first, which
-  /// are those that `urgent(index)` names and those with a neighbour in another memory.
+  /// Returns the order in which the caller processes tiles: first those that others wait for
+  /// longest, which are those that `urgent(index)` names and those with a neighbour in another
+  /// memory.
   template <class Urgent>
   std::vector<std::size_t> turns(const Urgent& urgent) const {
     std::vector<std::size_t> order;
@@ -144,8 +145,8 @@ class TileSteps {
     return order;
   }
 
-  /// Lets the next action of a tile, which writes `target`, wait for its neighbours, and brings the
-  /// cells beside it of a field of T that the step before wrote from other memories.
+  /// Makes the next action of a tile, which writes `target`, wait for its neighbours, and copies
+  /// the adjacent cells of a field of T that the previous step wrote from other memories.
   template <class T>
   void await(std::size_t index, const weir::Region& target, const GridField<T>& field) {
     const GridTile& tile = grid_[index];
@@ -158,7 +159,7 @@ class TileSteps {
     }
     if (!waits.empty()) tile.stream->stream.sync(waits, {&target, 1}, WEIR_SYNC_SCOPE_OPERANDS);
   }
-  /// Says that an event completes with the tile's step.
+  /// Notes the event that completes with the tile's step.
   void made(std::size_t index, const weir::Event& event) { now_[index] = event; }
   /// Ends a step that another follows.
   void next();

@@ -13,8 +13,8 @@
 
 namespace weir::apps {
 
-/// Keeps count of where the newest copy of each tile is, and makes a stream wait for it and fetch
-/// it. Waits and copies happen inside the streams, never on the calling thread.
+/// Tracks where the newest copy of each tile is, and makes a stream wait for it and copy it. Waits
+/// and copies are actions of the streams, never on the calling thread.
 ///
 /// The program must not write a tile that another stream still reads: here each tile has one owner
 /// that writes it, and others read it after its last write.
@@ -25,7 +25,7 @@ class TileDirectory {
 
   /// Orders the next actions of a stream after the newest contents of a tile, in its memory.
   void fetch(const AppStream& app_stream, std::size_t tile, const weir::Region& region);
-  /// Says that `written`, the last action of a stream, wrote the tile.
+  /// Notes that `written`, the last action of a stream, wrote the tile.
   void wrote(const AppStream& app_stream, std::size_t tile, const weir::Event& written);
   /// Copies a tile to the program's memory if its newest copy is elsewhere.
   void collect(std::size_t tile, const weir::Region& region);
@@ -99,7 +99,7 @@ class TiledMatrix {
   }
   /// For an action that writes all of a tile: nothing is fetched.
   weir::Operand write(Rows i, Columns j) { return weir::write(region(i, j)); }
-  /// Says that `event`, of the last action of a stream, completes when the tiles are written.
+  /// Notes that `event`, of the last action of a stream, completes when the tiles are written.
   void wrote(const AppStream& app_stream, Rows i, Columns j, const weir::Event& event) {
     for_each(i, j, [&](std::size_t row, std::size_t column) {
       directory_.wrote(app_stream, index(row, column), event);

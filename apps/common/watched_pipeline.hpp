@@ -1,4 +1,4 @@
-// What a problem that is solved by a pipeline is to those who look at it.
+// The interface through which an observer reads the pipeline of a problem.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace weir::apps {
 
-/// Sees a pipeline, whose names are valid during the call.
+/// Called with a pipeline, whose names are valid during the call.
 using LookAtPipeline = std::function<void(const weir::PipelineState&)>;
 
 /// A workload may be one, too.
 class WatchedPipeline {
  public:
   virtual ~WatchedPipeline() = default;
-  /// Lets pipelines that begin from now on measure latencies. Returns whether there will be any.
+  /// Makes pipelines that start from now on measure latencies. Returns whether there will be any.
   virtual bool watch() = 0;
   /// Calls use() unless there is no pipeline now; it must not call this object. On any thread.
   virtual void look(const LookAtPipeline& use) const = 0;

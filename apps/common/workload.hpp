@@ -1,4 +1,4 @@
-// What an application is to those who run it.
+// The interface of an application for the tool that runs it.
 #pragma once
 
 #include <chrono>
@@ -38,27 +38,28 @@ struct Figure {
   double value;
 };
 
-/// What a run is made of; parameters that an application does not have are ignored by it.
+/// The parameters of a run; an application ignores parameters that it does not have.
 struct Parameters {
   std::size_t n = 0;       ///< order of the problem, 0: the application's own or that of the input
   std::size_t tile = 0;    ///< edge of a tile, 0: the application's choice
   std::size_t tiles = 0;   ///< tiles along an edge, instead of their size
   std::size_t aspect = 1;  ///< width of a tile of a grid over its height
   std::size_t iterations = 0;  ///< 0: the application's own number
-  bool transform = true;       ///< iterations overlap; otherwise all streams meet between them
-  bool single = false;         ///< float instead of double
+  bool transform =
+      true;             ///< iterations overlap; otherwise a barrier of all streams is between them
+  bool single = false;  ///< float instead of double
   std::uint64_t seed = 1;
   std::string input;                   ///< file to read, "": generate
   std::string output;                  ///< file to write the result to, "": none
   const weir::Queue* queue = nullptr;  ///< gets tasks, instead of actions in streams
 };
 
-/// A problem size that has a name; 0 is what an application does not have.
+/// A named problem size; 0: the application does not have this parameter.
 struct Preset {
   const char* name;
   std::size_t n, tile, tiles, iterations;
 
-  /// Fills in what is not given; the order only where there is no input.
+  /// Fills in missing parameters; the order only when there is no input.
   void fill(Parameters& parameters) const {
     if (parameters.n == 0 && parameters.input.empty()) parameters.n = n;
     if (parameters.iterations == 0) parameters.iterations = iterations;
@@ -73,14 +74,14 @@ inline Parameters with_usual(Parameters parameters, const Preset& usual) {
   return parameters;
 }
 
-/// A problem in memory, ready to be solved again and again. From one thread. All may throw
+/// A problem in memory, ready to be solved repeatedly. One thread calls it. All functions may throw
 /// weir::Error, InputError or std::bad_alloc.
 class Workload {
  public:
   virtual ~Workload() = default;
 
-  /// The order of the problem, and of its tiles; where there are no tiles, what the application
-  /// says instead.
+  /// Returns the order of the problem, and of its tiles; without tiles, a value that the
+  /// application chooses.
   virtual std::size_t n() const = 0;
   virtual std::size_t tile() const = 0;
   virtual std::size_t tiles() const = 0;
@@ -89,7 +90,7 @@ class Workload {
   /// Floating-point operations of one run.
   virtual double operations() const = 0;
   /// The machine's fastest product in the precision and of the size of the problem, in operations a
-  /// second; 0 for a problem that has nothing to do with products.
+  /// second; 0 for a problem without products.
   virtual double gemm_peak(const ReferenceBlas&) const { return 0; }
   /// Bytes that the kernels of one run have to move between processor and memory, 0: not counted.
   virtual double traffic() const { return 0; }
@@ -100,24 +101,24 @@ class Workload {
   virtual void enqueue() = 0;
   /// Waits for work that is not an action of the streams. Throws weir::Error{timeout}.
   virtual void await(std::chrono::nanoseconds) {}
-  /// Ends that early. On any thread.
+  /// Cancels that wait. On any thread.
   virtual void cancel() noexcept {}
-  /// Works with the result, once, when all runs are over: solves.
+  /// Processes the result once, after all runs: solves a system, for example.
   virtual void finish() {}
-  /// Writes the files that are asked for, after that.
+  /// Writes the requested files, after finish().
   virtual void save() const {}
-  /// Results that are single numbers, after that.
+  /// Returns results that are single numbers, after finish().
   virtual std::vector<Figure> figures() const { return {}; }
-  /// Checks the result of the last run, by other means than those that made it.
+  /// Checks the result of the last run, by other means than those that computed it.
   virtual std::vector<Verification> verify(const ReferenceBlas& blas) const = 0;
 
-  /// What there is to say of the result beside all that: lines for people, name and text.
+  /// Returns further facts about the result as lines of text: name and text.
   virtual std::vector<std::pair<std::string, std::string>> remarks() const { return {}; }
   /// The same for programs, as the text of a JSON object, whose members the report takes over.
   virtual std::string details() const { return "{}"; }
-  /// Whether another process reports: all have the result, and rank 0 tells it.
+  /// Whether another process reports: all have the result, and rank 0 prints it.
   virtual bool silent() const { return false; }
-  /// What of the input was left out, and why: a line each.
+  /// Returns which input was skipped, and why: a line each.
   virtual std::vector<std::string> complaints() const { return {}; }
 };
 
@@ -149,23 +150,23 @@ class Application {
   /// Whether it has a use for an option that most applications have, with those that it was given:
   /// "--n", "--seed", "--input", "--output", "--places" or "--streams". The others are refused.
   virtual bool uses(std::string_view) const { return true; }
-  /// Whether it uses streams in the form alone that it is compared with, --baseline.
+  /// Whether it uses streams only in its baseline, --baseline.
   virtual bool streams_in_baseline() const { return false; }
   /// Sizes that have names, from small to large.
   virtual std::span<const Preset> presets() const { return {}; }
-  /// The order of the problem and the edge of a tile when nothing says them, for --help: those of
-  /// the second size. 0: chosen for the problem.
+  /// Returns the default order of the problem and edge of a tile, for --help: those of the second
+  /// size. 0: chosen for the problem.
   virtual std::size_t usual_n() const { return presets().empty() ? 0 : presets()[1].n; }
   virtual std::size_t usual_tile() const { return presets().empty() ? 0 : presets()[1].tile; }
-  /// What files it reads and writes, for --help.
+  /// Returns the formats of files that it reads and writes, for --help.
   virtual const char* input_help() const { return "Matrix to read: Matrix Market or .npy"; }
   virtual const char* output_help() const { return "File for the result: .mtx or .npy"; }
   /// Returns the text that the user asked for instead of a run; "": none.
   virtual std::string help() const { return ""; }
   /// Adds the options that only this application has.
   virtual void add_options(CommandOptions&) {}
-  /// Registers the kernels of its own that a run calls, so that a rank can serve those of another
-  /// process. Only kernels whose operands are all that they work on can be served.
+  /// Registers its own kernels that a run calls, so that a rank can serve those of another process.
+  /// A rank can serve only kernels that access nothing but their operands.
   virtual void register_kernels(const Parameters&, const weir::Runtime&) const {}
   /// Reads or generates a problem. Throws InputError for a file that cannot be used.
   virtual std::unique_ptr<Workload> prepare(const Parameters& parameters,

@@ -78,7 +78,7 @@ class Evolution final : public PipelineWorkload {
                                       chronicles_[chronicles_.size() - 2].best)}};
   }
 
-  /// Lets one island after the other evolve, a creature at a time.
+  /// Evolves one island after the other, a creature at a time.
   std::vector<Verification> verify(const ReferenceBlas&) const override {
     std::size_t different = 0, worse = 0;
     for (std::size_t island = 0; island < kIslands; ++island) {

@@ -9,7 +9,7 @@
 
 namespace weir::apps {
 
-/// What creatures are good at.
+/// The fitness function of creatures.
 enum class Problem {
   polynomial,  ///< fitness is the sum of f_j p_j^(j+1) over the genes p; all begin with 1/2
   target       ///< fitness is minus the squared distance to f; genes begin anywhere in [0, 1)
@@ -23,7 +23,7 @@ struct EvolutionOptions {
   std::uint64_t seed = 1;
 };
 
-/// Where evolution has got to.
+/// The progress of the evolution.
 struct Era {
   std::size_t generation, island;
 };

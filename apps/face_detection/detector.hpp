@@ -26,10 +26,10 @@ Image grey_of(const ColourImage& image);
 std::vector<float> scales_of(std::size_t width, std::size_t height, const Cascade& cascade,
                              double factor);
 
-/// What a cascade says of a window; failed_at_once: in its first stage.
+/// The result of a cascade for a window; failed_at_once: in its first stage.
 enum class Verdict : std::uint8_t { failed, failed_at_once, face };
 
-/// A smaller picture, and what is known of it.
+/// A smaller picture, and the data derived from it.
 class Level {
  public:
   /// Resizes with OpenCV's exact bilinear rule.
@@ -43,8 +43,8 @@ class Level {
   /// Pixels from one window to the next.
   std::size_t step() const noexcept;
 
-  /// Calls found(box) for the faces whose windows begin in rows [first, end). A window that fails
-  /// in the first stage lets the next one be left out; `first` is a multiple of step().
+  /// Calls found(box) for the faces whose windows begin in rows [first, end). After a window that
+  /// fails in the first stage the scan skips the next one; `first` is a multiple of step().
   template <class Found>
   void scan(const Cascade& cascade, std::size_t first, std::size_t end, const Found& found) const {
     walk(cascade, first, end, found,
@@ -76,11 +76,11 @@ class Level {
 
   float scale_ = 1;
   Image picture_;
-  std::vector<std::uint32_t> sums_;                   ///< of what is above and left
+  std::vector<std::uint32_t> sums_;                   ///< of the pixels above and to the left
   std::vector<std::array<std::uint32_t, 16>> grids_;  ///< offsets of the corners of their cells
 };
 
-/// Cuts off what is beyond a picture.
+/// Clips to the picture.
 void clip(std::vector<Box>& boxes, std::size_t width, std::size_t height);
 
 /// Puts boxes together that are about the same, and returns the mean of each group with more than

@@ -13,7 +13,7 @@ namespace {
 constexpr int kWidth = 480, kHeight = 320, kColumns = 3, kRows = 2, kFaces = 5;
 static_assert(std::size_t{3} * kWidth * kHeight == kDrawnBytes);
 constexpr int kLeastFace = 56, kMostFace = 120;
-constexpr int kLeastShade = 90, kMostShade = 140;  ///< of what is behind the faces
+constexpr int kLeastShade = 90, kMostShade = 140;  ///< of the background
 constexpr int kFigures = 24;
 
 using Generator = std::mt19937_64;

@@ -26,7 +26,7 @@ DrawnPicture draw_faces(std::uint64_t seed);
 /// eyes and the mouth are darker than what is around them. Photographs need one that was trained.
 Cascade drawn_face_cascade();
 
-/// Whether a detector has found a face that was drawn: about there, and of about that size.
+/// Whether a detector has found a drawn face: near its position, and of about its size.
 bool is_about(const Box& found, const Box& drawn);
 
 }  // namespace weir::apps

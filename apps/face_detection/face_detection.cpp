@@ -63,7 +63,7 @@ struct Frame {
   void clear() { *this = {}; }
 };
 
-/// What remains of it.
+/// The result for a picture.
 struct Detection {
   std::size_t levels = 0;
   std::vector<Box> candidates, faces;  ///< from the left
@@ -174,7 +174,7 @@ class FaceDetection final : public PipelineWorkload {
     level.scan(cascade_, strip.first, end, [&](const Box& box) { out.put(box); });
   }
 
-  /// A level gives its candidates when all of its tiles are there.
+  /// A level returns its candidates when all of its tiles have been judged.
   void collect(Frame& frame, const JudgedTile& tile) {
     if (tile.header.step == 0) return;  // the device has skipped its kernel
     const Level& level = frame.levels[tile.header.level];
@@ -491,7 +491,7 @@ std::vector<Photograph> draw_photographs(std::size_t count, std::uint64_t seed) 
   return photographs;
 }
 
-/// Throws InputError when a result would take the file of its picture or of another result.
+/// Throws InputError when a result would overwrite its picture or another result.
 void check_results(const std::string& folder, const std::vector<Photograph>& photographs) {
   std::set<std::string> results;
   for (const Photograph& each : photographs) {

@@ -43,7 +43,7 @@ class SeedSet {
 
   static constexpr std::size_t kWords = std::size_t{1} << 2 * kSeed;  ///< that there are
   /// A bit for each word: letters from the first on are digits of base 4, 0 to 3 for A, C, T and G.
-  /// What looks for words of a target by them finds an N where it is a G.
+  /// A search for words of a target by these bits takes an N for a G.
   std::span<const std::uint32_t> words() const noexcept { return bits_; }
 
  private:

@@ -31,7 +31,7 @@ constexpr std::size_t kUsualQuery = 1024, kMostQuery = 16384, kMostChunk = std::
 struct Sequences {
   std::vector<Sequence> targets, queries;
   std::vector<PlantedGene> planted;  ///< of the only target, by query; none: it was read
-  std::string origin;                ///< of what was made up, for people
+  std::string origin;                ///< of the generated input, as text
 };
 
 /// Positions of a target at which a query is looked for.
@@ -49,7 +49,7 @@ struct Found {
   Alignment alignment;
 };
 
-/// Memory for what is found but not yet written: items of tunnels are only bytes.
+/// Memory for alignments that are not yet written: items of tunnels are only bytes.
 class Shelf {
  public:
   std::uint32_t take(Found found) {
@@ -81,7 +81,7 @@ class Shelf {
   std::vector<std::uint32_t> free_;
 };
 
-/// Writes alignments as lines, and sums up what it wrote.
+/// Writes alignments as lines, and counts them.
 class Writer {
  public:
   Writer(const std::string& path, const Sequences& sequences)

@@ -1,4 +1,4 @@
-// A genome that is made up, with genes at places that are known.
+// A generated genome with genes at known positions.
 #pragma once
 
 #include <cstddef>

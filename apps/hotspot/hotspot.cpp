@@ -42,7 +42,7 @@ struct Chip {
   double capacity() const {
     return chip_factor * specific_heat * thickness * cell_width * cell_height;
   }
-  /// Seconds: a thousandth of what warms no cell by more than the precision.
+  /// Seconds: a thousandth of the time in which no cell warms by more than the precision.
   static double step() {
     const double steepest = most_power / (chip_factor * thickness * specific_heat);
     return precision / steepest / 1000;

@@ -306,7 +306,7 @@ class Kmeans final : public Workload {
                                     {points_in(i), n(), features(), clusters_}));
   }
 
-  /// Adds the sums of a tile to those of its memory. No tile is an iteration ahead of this.
+  /// Adds the sums of a tile to those of its memory. No tile is an iteration ahead.
   void fold(std::size_t i) {
     const std::size_t part = part_of(i);
     const AppStream& app_stream = gatherer(part);
@@ -352,7 +352,7 @@ class Kmeans final : public Workload {
   std::size_t tile_;
   const AppStreams& all_streams_;
   std::vector<const AppStream*> streams_;
-  std::vector<std::size_t> gatherers_;  ///< tiles whose streams add up what is in their memory
+  std::vector<std::size_t> gatherers_;  ///< tiles whose streams add up the sums in their memory
   Matrix<T> labels_;
   Matrix<T> centres_;  ///< a column for each iteration
   Matrix<T> sums_;     ///< a column for each tile

@@ -1,4 +1,5 @@
-// A block of the grid in memory: two fields with halos that take turns.
+// A block of the grid in memory: two fields with halos, of which each step reads one and writes the
+// other.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +47,7 @@ class JacobiBlock {
   }
   std::int64_t row() const noexcept { return row_; }
   std::int64_t plane() const noexcept { return plane_; }
-  /// What neighbours need, and the rest: together all cells, each once.
+  /// The edges that neighbours need, and the interior: together all cells, each once.
   const std::vector<weir::GridRange>& edges() const noexcept { return edges_; }
   const std::vector<weir::GridRange>& interior() const noexcept { return interior_; }
   std::size_t bytes() const noexcept { return 2 * memory_[0].size() * sizeof(T); }

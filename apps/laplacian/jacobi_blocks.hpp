@@ -93,7 +93,7 @@ class JacobiBlocks {
     if (overlap) make_interior(next, count);
   }
 
-  /// Where cells are not in the program's memory: brings edges there, or halos from there.
+  /// For blocks outside of the program's memory: copies edges to it, or halos from it.
   std::vector<weir::Event> download_edges(std::size_t field) const {
     std::vector<weir::Event> events;
     for (const JacobiBlock<T>& block : blocks_) {
@@ -159,10 +159,11 @@ class JacobiBlocks {
         name);
   }
 
-  /// Gives neighbours the edges of a field. Whatever reads a halo makes cells of the edge beside
-  /// it, which the neighbour needs for the cells that come into that halo next: so a halo is free
-  /// when its next contents come, and an edge is not made anew before it has left. A sweep of less
-  /// steps than `fuse` reads less of it, so only the first may be one.
+  /// Copies the edges of a field to the halos of the neighbours. An action that reads a halo makes
+  /// the edge cells beside it, and the neighbour needs these for the next contents of that halo: so
+  /// a halo is free when its next contents arrive, and an edge is not overwritten before it has
+  /// been copied. A sweep of fewer steps than `fuse` reads less of a halo, so only the first sweep
+  /// may be shorter.
   void exchange(std::size_t field, bool overlap) const {
     for (const Link& link : links_) await_edge(link, field, overlap);
     std::vector<weir::Event> arrived;

@@ -115,8 +115,8 @@ struct Steps {
 };
 
 /// One band of rows of such a part, through all of its slices. Step k of a slice follows step k - 1
-/// of the next one, so that three slices of each step between are enough. Bands and parts make what
-/// they need of their neighbours' cells themselves.
+/// of the next one, so that three slices of each step between are enough. Bands and parts recompute
+/// the cells of their neighbours that they need.
 template <int dimensions, class T>
 class Wavefront {
  public:
@@ -191,7 +191,7 @@ class Wavefront {
   const std::ptrdiff_t slot_;  ///< elements of a slice between two steps
 };
 
-/// Rows of a band, so that what is between its steps stays in a core's cache.
+/// Rows of a band, so that its intermediate steps stay in a core's cache.
 template <class T>
 std::ptrdiff_t band_of(const Steps<T>& steps) {
   constexpr std::ptrdiff_t kCacheBytes = 1 << 20, kSlices = 3, kFewest = 8;

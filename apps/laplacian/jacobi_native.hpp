@@ -5,8 +5,8 @@
 
 namespace weir::apps {
 
-/// Implements the kernels of jacobi.wk, with the same bits. The fifth scalar says whether what is
-/// written is not read again before it has left the cache.
+/// Implements the kernels of jacobi.wk, with the same bits. The fifth scalar says whether written
+/// cells leave the cache before they are read again.
 template <class T, int dimensions>
 weir_status native_jacobi(const weir_call* call);
 

@@ -14,7 +14,7 @@
 
 namespace weir::apps {
 
-/// Where the time of a run went, in seconds.
+/// The parts of the time of a run, in seconds.
 struct Breakdown {
   double compute = 0, communicate = 0, synchronise = 0;
 
@@ -31,7 +31,7 @@ using JacobiClock = std::chrono::steady_clock;
 template <class T>
 class JacobiRank {
  public:
-  /// Collective: each rank brings its own blocks.
+  /// Collective: each rank passes its own blocks.
   JacobiRank(const JacobiBlocks<T>& blocks, const weir::Grid& grid, weir_fabric* fabric, bool check)
       : blocks_(blocks) {
     weir::HaloOptions options;

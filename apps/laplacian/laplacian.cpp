@@ -93,8 +93,8 @@ Weights read_weights(const LaplacianOptions& options) {
   return weights;
 }
 
-/// Lets weights say how many blocks there are, or compares them with --blocks, where a single one
-/// stands for all. Throws InputError.
+/// Takes the number of blocks from the weights, or compares them with --blocks, where a single
+/// weight stands for all. Throws InputError.
 void set_weights(weir::GridOptions& grid, const LaplacianOptions& options) {
   grid.weights = read_weights(options);
   for (std::size_t d = 0; d < 3; ++d) {
@@ -406,7 +406,7 @@ class Laplacian final : public Workload {
     return count;
   }
 
-  /// How much of the mode is in the result.
+  /// Returns the amplitude of the mode in the result.
   double amplitude() const {
     std::array<double, 2> sums{};
     for_each_cell([&](const T& value, std::int64_t x, std::int64_t y, std::int64_t z) {

@@ -1,4 +1,4 @@
-// What is iterated: the grid, its border, and what is in it before the first step.
+// The iteration: the grid, its border, and its initial cells.
 #pragma once
 
 #include <cmath>
@@ -28,7 +28,8 @@ struct JacobiProblem {
     return in(x) && in(y) && (dimensions == 2 || in(z));
   }
 
-  /// What a cell begins with; the border outside of the grid. The same whatever the blocks.
+  /// Returns the initial value of a cell, or of the border outside of the grid; independent of the
+  /// blocks.
   double start(std::int64_t x, std::int64_t y, std::int64_t z) const {
     if (!inside(x, y, z)) return border();
     return mode ? mode_at(x, y, z) : random_at(x, y, z);
@@ -40,7 +41,7 @@ struct JacobiProblem {
     };
     return wave(x) * wave(y) * (dimensions == 3 ? wave(z) : 1);
   }
-  /// What a step leaves of that mode.
+  /// Returns the factor by which a step reduces that mode.
   double decay() const {
     const double eigenvalue = 2 * std::cos(std::numbers::pi / static_cast<double>(n + 1)) - 2;
     return 1 + rate() * dimensions * eigenvalue;

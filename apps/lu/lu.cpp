@@ -80,7 +80,8 @@ class Lu final : public Workload {
             1, std::min(kMostRows, system_.order() / (2 * app_streams.cores())) / tile)),
         owners_(app_streams.deal(tiles_.columns())) {}
 
-  /// Makes finish() solve a system with these right-hand sides and save() write what is asked for.
+  /// Makes finish() solve a system with these right-hand sides and save() write the requested
+  /// files.
   void solve_later(Matrix<T> rhs) { rhs_ = std::move(rhs); }
   void write_later(std::string factors, SystemFiles files) {
     factors_file_ = std::move(factors);
@@ -260,7 +261,7 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
   return matrix;
 }
 
-/// Returns an edge with which BLAS is fast and the panels, which hold up everything, are not large.
+/// Returns an edge with which BLAS is fast and the panels, on which all updates wait, are small.
 std::size_t usual_tile(std::size_t n) {
   constexpr std::size_t kSmallest = 32, kLargest = 256, kFewest = 16;
   return std::clamp(n / kFewest / kSmallest * kSmallest, kSmallest, kLargest);

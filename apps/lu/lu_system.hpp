@@ -1,4 +1,4 @@
-// A matrix, its factors L and U, and what can be done with them on the host.
+// A matrix, its factors L and U, and operations on them on the host.
 #pragma once
 
 #include <algorithm>

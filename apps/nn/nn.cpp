@@ -97,7 +97,7 @@ class NearestNeighbours final : public Workload {
     return shared_.describe();
   }
 
-  /// Merges what the parts found.
+  /// Merges the results of the parts.
   void finish() override {
     std::vector<Neighbour> all;
     for (std::size_t i = 0; i < tiles(); ++i) {
@@ -155,7 +155,8 @@ class NearestNeighbours final : public Workload {
   /// Numbers that the groups of a tile leave.
   std::size_t found_in_tile() const { return groups_of(tile_) * 2 * query_.wanted; }
 
-  /// Enqueues tiles that follow one another: their records come, and what they found goes, at once.
+  /// Enqueues consecutive tiles: one copy for all of their records, and one for all of their
+  /// results.
   void search(const weir::StreamRef& stream, Rows tiles) const {
     stream.upload(record_tiles_.region(tiles, 0));
     for (std::size_t i = tiles.begin; i < tiles.end; ++i) {
@@ -199,8 +200,8 @@ class NearestNeighbours final : public Workload {
   Query query_;
   std::size_t tile_;
   std::string output_;
-  Matrix<T> found_;                        ///< what groups leave, tile by tile
-  std::size_t batch_;                      ///< tiles that come and go with one copy
+  Matrix<T> found_;                        ///< results of groups, tile by tile
+  std::size_t batch_;                      ///< tiles that share one copy
   std::vector<const AppStream*> streams_;  ///< of each batch
   weir::Kernel kernel_;
   TiledMatrix<T> record_tiles_, found_tiles_;

@@ -144,11 +144,11 @@ class PrefixSum final : public Workload {
   static constexpr std::size_t kAhead = 2;  ///< tiles of a stream that may have sums
 
   Matrix<T> x_, y_;
-  Matrix<T> carries_;  ///< what comes before each tile, and the sum of all
+  Matrix<T> carries_;  ///< the sum before each tile, and the sum of all
   std::size_t tile_;
   std::string output_;
   std::vector<const AppStream*> streams_;
-  Matrix<T> sums_;  ///< columns that the tiles of a stream take in turn
+  Matrix<T> sums_;  ///< columns that the tiles of a stream use round robin
   ScanKernels<T> kernels_;
   TiledMatrix<T> x_tiles_, y_tiles_, sum_tiles_, carry_tiles_;
 };

@@ -7,7 +7,7 @@
 
 namespace weir::apps {
 
-/// y[i] = x[0] + ... + x[i]: sums of tiles, what comes before each, then the tiles.
+/// y[i] = x[0] + ... + x[i]: sums of tiles, the sum before each, then the tiles.
 std::unique_ptr<Application> make_prefixsum();
 
 }  // namespace weir::apps

@@ -44,7 +44,7 @@ template <class T>
   return all;
 }
 
-/// What is done with each part; those beyond the end have nothing to add up.
+/// The operation on each part; parts beyond the end are empty.
 template <class T>
 struct Sums {
   const T* x;

@@ -31,7 +31,7 @@ struct RasterOptions {
   PipelineSwitches switches;
 };
 
-/// What remains of a picture.
+/// The result for a picture.
 struct Drawn {
   std::uint64_t hash = 0;
   std::size_t covered = 0;
@@ -39,7 +39,7 @@ struct Drawn {
 };
 Drawn drawn(const DepthFrame& frame) { return {frame.hash(), frame.covered_pixels()}; }
 
-/// What there is to see.
+/// The scene.
 class Scene {
  public:
   explicit Scene(const RasterOptions& options) : options_(options) {}

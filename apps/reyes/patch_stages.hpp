@@ -1,5 +1,5 @@
-// What the stages of Reyes do with an item: split, dice, shade. All in float, and the same bits
-// everywhere: the file is compiled without fused products.
+// The operations of the stages of Reyes on an item: split, dice, shade. All in float, and the same
+// bits everywhere: the file is compiled without fused products.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct SmallPatch {
   static constexpr std::size_t kMostPerEdge = 32;
   static constexpr std::size_t kMostMicropolygons = (kMostPerEdge + 1) * (kMostPerEdge + 1);
   std::uint32_t along_u, along_v;
-  /// With those of the row and the column that go beyond the patch, so that there are no gaps.
+  /// Includes a row and a column beyond the patch, so that there are no gaps.
   std::size_t micropolygons() const noexcept { return (along_u + 1) * (along_v + 1); }
 };
 SmallPatch small_patch(const Patch& patch, const PatchSize& size) noexcept;

@@ -8,8 +8,8 @@
 
 namespace weir::apps {
 
-/// A stage that puts patches that found no room to be split, small patches, and for each batch the
-/// number of patches that it is done with.
+/// A stage that puts patches without room to be split, small patches, and for each batch the number
+/// of patches that it has completed.
 struct SplitStage {
   weir::Kernel kernel;
   weir::KernelStageOptions options;

@@ -1,5 +1,5 @@
-// Patches that a card splits by itself: one kernel for a whole batch, whose groups stay on the card
-// and share the patches through a tunnel there until all are small. The program hands this text to
+// The resident kernel that splits a whole batch of patches: its groups stay on the device and share
+// the patches through a tunnel in its memory until all are small. The program hands this text to
 // CUDA's compiler; tests compile it for threads of the host.
 #pragma once
 
@@ -21,7 +21,7 @@ struct SmallBezier {
   unsigned along_u, along_v;
 };
 
-/// What places points on the screen.
+/// The camera: places points on the screen.
 struct View {
   float width, height, scale_x, scale_y;
 };
@@ -29,17 +29,17 @@ struct View {
 constexpr unsigned kGroup = 64;       ///< threads
 constexpr unsigned kMostGroups = 64;  ///< that a launch asks for
 
-/// What all threads share.
+/// The memory that all threads share.
 template <class Memory>
 struct Splitting {
   using Word = typename Memory::Word;
 
   View view;
-  Count patches;  ///< that came
+  Count patches;  ///< input patches
   Count room;     ///< for patches at a time: also that of each output
   const Bezier* given;
   SmallBezier* small;
-  Bezier* again;  ///< that found no room to be split
+  Bezier* again;  ///< patches without room to be split
   Bezier* nodes;
   weir::device::Tunnel<unsigned, Memory> waiting;  ///< numbers of nodes
   weir::device::Ends<Memory> ends;
@@ -82,8 +82,8 @@ WEIR_DEVICE_OR_HOST_CODE Splitting<Memory> splitting(Count* scratch, const View&
           scratch + 4 * kLine};
 }
 
-// ---- What is done with a patch: to the bit as on the host, where no product is fused with a sum
-// ----
+// ---- Operations on a patch: the same bits as on the host, without fused products
+// -----------------
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 WEIR_DEVICE_CODE float times(float a, float b) { return __fmul_rn(a, b); }
@@ -176,8 +176,8 @@ WEIR_DEVICE_CODE void make_small(const Bezier& patch, const Size& size, SmallBez
   made.along_v = pieces(size.v);
 }
 
-// ---- What threads do
-// -----------------------------------------------------------------------------
+// ---- Threads
+// -------------------------------------------------------------------------------------
 
 /// A place for each thread of a group that takes one, by one addition for all.
 template <class Memory, class Group>
@@ -238,8 +238,8 @@ WEIR_DEVICE_CODE void split_all(const Splitting<Memory>& work, const Group& grou
   }
 }
 
-/// What a thread tells the host in the end: how many patches there are, and how many it has not to
-/// do again.
+/// Reports to the host, at the end of thread 0: how many patches there are, and how many the host
+/// need not submit again.
 template <class Memory>
 WEIR_DEVICE_CODE void tell(const Splitting<Memory>& work, unsigned sites, unsigned* smalls,
                            unsigned* agains, Count* tasks, unsigned* told) {
@@ -262,7 +262,7 @@ WEIR_DEVICE_CODE void run_group(const Splitting<Memory>& work, const Group& grou
 }
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-/// `relief`: who claims, 0 a thread for its block, 1 for its warp, 2 for itself.
+/// `relief`: a thread claims nodes for its block (0), its warp (1) or itself (2).
 extern "C" __global__ void reyes_split(const Bezier* given, Bezier* again, unsigned* agains,
                                        SmallBezier* small, unsigned* smalls, Count* tasks,
                                        unsigned* told, Count* scratch, long long count,

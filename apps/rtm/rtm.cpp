@@ -76,9 +76,9 @@ class Migration final : public Workload {
 
   void reset() override {}
 
-  /// Records what the ground sends back, less what the background alone would, and keeps snapshots
-  /// of the background's wave. The record goes back into the background in reverse: where it meets
-  /// that wave there is what reflected it.
+  /// Records the waves that the ground reflects, minus those of the background alone, and keeps
+  /// snapshots of the background's wave. Then sends the record back into the background in reverse:
+  /// a reflector is where it coincides with that wave.
   void enqueue() override {
     slabs_.upload();
     shot_stream().stream.upload(wavelet_.buffer.all());
@@ -119,7 +119,7 @@ class Migration final : public Workload {
   }
 
  private:
-  /// What a slab has beside its fields.
+  /// The buffers of a slab besides its fields.
   struct Part {
     Array<T> snapshots;  ///< in the program's memory
     Array<T> fetched;    ///< two of them, on the way to a memory of their own
@@ -193,7 +193,8 @@ class Migration final : public Workload {
           slabs_.kernels().set, {weir::write(parts_[i].image.buffer.all())}, {0}, "clear");
     }
     for (std::size_t step = 0; step < steps_; ++step) {
-      const std::size_t made = steps_ - step;  // when the receivers got what goes back now
+      const std::size_t made =
+          steps_ - step;  // when the receivers recorded the values that are sent back now
       slabs_.step(step, background, [&](const Slab<T>& slab, PlaneRange range, std::size_t field) {
         if (!has_shot(slab, range)) return;
         inject(slab, field, made - 1, T{1});
@@ -203,8 +204,8 @@ class Migration final : public Workload {
     }
   }
 
-  /// Adds what the receivers recorded in a step to their plane. A plane sends out the integral of
-  /// what is added, so that the change from step to step has to be.
+  /// Adds the record of a step to the plane of the receivers. A plane sends out the integral of the
+  /// added values, so the code adds their change from step to step.
   void inject(const Slab<T>& slab, std::size_t field, std::size_t step, T factor) const {
     slab.stream->stream.compute(
         slabs_.kernels().add_scaled,
@@ -234,7 +235,7 @@ class Migration final : public Workload {
                                              (range.end - range.begin) * bytes)};
   }
 
-  /// Brings a snapshot to the memory of its slab.
+  /// Copies a snapshot to the memory of its slab.
   weir::Region fetch_snapshot(std::size_t i, std::size_t index) {
     const weir::Region kept = parts_[i].snapshots.column(index);
     const AppStream& app_stream = *slabs_.all()[i].stream;

@@ -1,4 +1,4 @@
-// Where a shot is made and listened to, and what its image should show.
+// The position of a shot and its receivers, and the expected image.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct Survey {
   std::size_t shot_depth;
   Ricker wavelet;
 
-  /// What is known before the survey: the upper layer, everywhere.
+  /// Returns the background medium: the upper layer, everywhere.
   Layers background() const { return {.interface = n}; }
   /// Enough for the wavelet to reach the interface and to come back.
   std::size_t usual_steps() const {
@@ -32,7 +32,7 @@ struct Survey {
   /// Depth of the interface: between two planes.
   double depth() const { return static_cast<double>(ground.interface) - 0.5; }
 
-  /// First plane that an image is looked at: nearer to the shot its own wave is what shows.
+  /// Returns the first plane of the evaluated image: nearer to the shot its own wave dominates.
   std::size_t first_plane() const {
     const double wavelength = ground.above / wavelet.frequency;
     return shot_depth + static_cast<std::size_t>(wavelength);

@@ -22,7 +22,7 @@ weir::ConveyorOptions options_of(const Travel& travel, std::vector<std::int64_t>
   return options;
 }
 
-/// Where the keys of one of several that share them begin.
+/// Returns the first key of one of several parts.
 std::size_t part_of(std::size_t total, std::size_t index, std::size_t count) {
   return total / count * index + std::min(index, total % count);
 }

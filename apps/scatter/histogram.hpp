@@ -21,19 +21,19 @@ struct Travel {
   std::int64_t age_us = 1000;   ///< after which a block is sent; -1: never
 };
 
-/// What a rank, or all together, did in one run.
+/// The figures of a rank, or of all together, for one run.
 struct ScatterCounts {
   std::int64_t items = 0, item_bytes = 0, wire_bytes = 0, blocks = 0, joined = 0, combined = 0;
   std::int64_t most_in_flight = 0;
 };
 
-/// What a rank has in the end.
+/// The result of a rank.
 struct HistogramPart {
   std::size_t first_bin = 0;
   std::vector<std::int64_t> table;
   ScatterCounts counts;
 
-  /// Bins that are not what counting all keys one by one gives.
+  /// Returns how many bins differ from a count of all keys one by one.
   std::size_t wrong_bins(const Keys& keys) const;
   std::int64_t sum() const;
 };

@@ -1,4 +1,4 @@
-// What a histogram counts.
+// The keys that a histogram counts.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weir::apps {
 
-/// A sequence of bins, of which any part can be had at any time.
+/// A sequence of bins with random access to its parts.
 class Keys {
  public:
   virtual ~Keys() = default;

@@ -61,7 +61,7 @@ class Membership {
   weir_fabric* fabric_ = nullptr;
 };
 
-/// What ranks do, wherever they are.
+/// The work of ranks, in one process or in several.
 class Scatter : public Workload {
  public:
   Scatter(std::unique_ptr<Keys> keys, ScatterOptions options)

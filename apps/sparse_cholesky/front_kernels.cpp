@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kCount = 3, kRows = 5;  ///< scalars
 
-/// What a call adds is read, and read and written where it is added.
+/// A call reads the values that it adds, and reads and writes the values that it adds to.
 template <class T, std::size_t rows, std::size_t added>
 weir_cost cost_of_adding(const weir_call* arguments) {
   const weir::Call call(arguments);

@@ -1,4 +1,4 @@
-// Which place works on which front.
+// Assigns fronts to places.
 #pragma once
 
 #include <cstddef>

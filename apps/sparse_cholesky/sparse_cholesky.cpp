@@ -132,7 +132,7 @@ class SparseCholesky final : public Workload {
   weir::Region region(std::size_t f, std::size_t i, std::size_t j) const {
     return region(f, i, i + 1, j);
   }
-  /// Column j of tiles as it is assembled: streams name what is used of it, tasks all of it,
+  /// Column j of tiles as it is assembled: streams name the used part of it, tasks all of it,
   /// because then its leading dimension is the same in every memory.
   weir::Region column(std::size_t f, std::size_t j) const {
     return region(f, top(j), cuts_[f].tiles(), j);
@@ -143,7 +143,7 @@ class SparseCholesky final : public Workload {
     return buffers_[f].template tile<T>(row, column, end - row, count, front(f).order());
   }
 
-  /// Brings what assemble() reads to the memory of a front's stream.
+  /// Copies the operands that assemble() reads to the memory of a front's stream.
   void upload_entries(std::size_t f) {
     const weir::Stream& stream = bound_[f]->stream;
     const std::size_t first = system_.first_entry[f], count = system_.first_entry[f + 1] - first;
@@ -249,7 +249,7 @@ class SparseCholesky final : public Workload {
     }
   }
 
-  /// Brings the factor home and offers the contribution to the parent.
+  /// Copies the factor to host memory and makes the contribution available to the parent.
   void hand_over(std::size_t f) {
     const AppStream& app_stream = *bound_[f];
     app_stream.stream.download(columns(f, 0, front(f).order(), 0, front(f).pivots));

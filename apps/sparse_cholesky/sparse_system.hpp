@@ -1,4 +1,4 @@
-// The equations of a grid, their factor in fronts, and what can be done with them on the host.
+// The equations of a grid, their factor in fronts, and operations on them on the host.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class SparseSystem {
     return x;
   }
 
-  /// |A x - b| against what rounding explains.
+  /// Returns |A x - b| relative to the rounding error.
   Verification solution_error(const Matrix<T>& rhs, const Matrix<T>& x) const {
     constexpr double kNormOfLaplacian = 12, kLimit = 30;
     double error = 0, size = 0;

@@ -32,7 +32,7 @@ constexpr Preset kPresets[] = {
     {"tiny", 150, 32, 0, 0}, {"small", 2048, 256, 0, 0}, {"paper", 4096, 256, 0, 0}};
 constexpr double kOperations = 5;  ///< for a value and sweep
 
-/// What only this application has.
+/// The options of this application only.
 struct StencilParameters {
   std::size_t sweeps = 1;
   PipelineSwitches switches;
@@ -102,7 +102,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
     from_ = given_.data();
     begin();
   }
-  /// The baseline sweeps the whole matrix again and again: a pipeline for each sweep.
+  /// The baseline sweeps the whole matrix repeatedly: a pipeline for each sweep.
   void await(std::chrono::nanoseconds timeout) override {
     const Deadline deadline(timeout);
     runner_.wait(timeout);
@@ -217,7 +217,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
                 std::min(edge_, given_.rows() - column), &given_(column, row), given_.rows());
   }
 
-  /// Columns, the tasks of each, the kernel, and its results in their order.
+  /// The baseline: columns, the tasks of each, the kernel, and its results in order.
   void make_tasks(const weir::Pipeline& pipeline) {
     if (own_.sweeps > 1 && between_.size() == 0) {
       between_ = Matrix<T>(given_.rows(), given_.columns());

@@ -34,7 +34,7 @@ struct PlaneRange {
   std::size_t begin, end;
 };
 
-/// The planes of one place. Two fields take turns in holding the newest step; each has halos, the
+/// The planes of one place. Two fields hold the newest step alternately; each has halos, the
 /// nearest planes of the neighbours.
 template <class T>
 struct Slab {
@@ -72,7 +72,7 @@ struct Slab {
   const AppStream* stream;
   std::size_t first, planes;
   std::array<Matrix<T>, 2> memory;
-  std::vector<PlaneRange> edges, interior;  ///< what neighbours need, and the rest
+  std::vector<PlaneRange> edges, interior;  ///< the edges that neighbours need, and the rest
 };
 
 /// Steps of all slabs. A field with an odd number of steps is field 1, the others are field 0.
@@ -133,7 +133,7 @@ class Slabs {
     }
   }
 
-  /// Sets all fields to zero, apart from what slabs did before and will do.
+  /// Sets all fields to zero, ordered after earlier and before later actions of the slabs.
   void clear() const {
     meet();
     for (const Slab<T>& slab : slabs_) {
@@ -145,7 +145,7 @@ class Slabs {
   }
 
   /// Makes step number `step`, counted from 0, in a medium. Calls made(slab, range, field) after
-  /// each action, to enqueue what belongs to these planes.
+  /// each action, to enqueue further actions on these planes.
   template <class Made>
   void step(std::size_t step, std::size_t medium, const Made& made) const {
     const std::size_t next = (step + 1) % 2;
@@ -250,7 +250,7 @@ class Slabs {
         .template elements<T>(first * shape_.plane(), count * shape_.plane());
   }
 
-  /// Lets all slabs wait for all.
+  /// Makes all slabs wait for each other.
   void meet() const {
     std::vector<weir::Event> events;
     for (const Slab<T>& slab : slabs_) events.push_back(slab.stream->stream.mark());
@@ -284,9 +284,10 @@ class Slabs {
     return all;
   }
 
-  /// Gives neighbours the edges of a field. No slab can be a step ahead of its neighbour: it makes
-  /// its edge from the halo that the neighbour's last step gave it. So a halo is free when its next
-  /// contents come, and an edge is not made anew before it has left.
+  /// Copies the edges of a field to the halos of the neighbours. No slab can be a step ahead of its
+  /// neighbour: it computes its edge from the halo that the neighbour's last step filled. So a halo
+  /// is free when its next contents arrive, and an edge is not overwritten before it has been
+  /// copied.
   void exchange(std::size_t field) const {
     const std::vector<Halo> all = halos(field);
     for (const Halo& halo : all) await_edge(halo);

@@ -113,8 +113,8 @@ template <class T>
 }
 
 #if defined(__x86_64__)
-/// Rounds what is almost zero to zero on this thread: far ahead of a wave processors would spend
-/// most of their time on it.
+/// Flushes denormal numbers to zero on this thread: far ahead of a wave they would take most of the
+/// processor's time.
 class FlushToZero {
  public:
   FlushToZero() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushResults | kFlushOperands); }

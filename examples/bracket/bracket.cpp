@@ -86,7 +86,7 @@ void add_cube(const Unknowns& unknowns, const CubeStiffness& stiffness,
   }
 }
 
-/// Sorts by columns and adds up what is at the same position.
+/// Sorts by columns and adds up the entries at the same position.
 void compress(std::vector<Entry>& entries) {
   const auto position = [](const Entry& entry) { return std::tie(entry.column, entry.row); };
   std::ranges::stable_sort(entries, {}, position);

@@ -1,5 +1,5 @@
-// The files that a bracket is handed on in. All functions throw std::runtime_error with the path
-// and the reason when a file cannot be written.
+// The output files of a bracket. All functions throw std::runtime_error with the path and the
+// reason when a file cannot be written.
 #pragma once
 
 #include <string>

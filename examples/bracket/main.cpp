@@ -41,7 +41,7 @@ bool parse_cells(std::string_view text, std::size_t& cells) {
   return error == std::errc{} && stop == end && cells >= 1 && cells <= most_cells;
 }
 
-/// Returns false after saying what is wrong.
+/// Returns false after an error message.
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i += 2) {
     const std::string_view option = argv[i];

@@ -29,7 +29,7 @@ weir_endpoint part(const weir::Buffer& buffer, std::size_t index, const weir::Do
   return {domain ? domain->handle() : nullptr, region.buffer, region.region};
 }
 
-/// Enqueues the way of one block: into its slot, through the kernel, back to where it came from.
+/// Enqueues the actions of one block: the upload into its slot, the kernel, and the download.
 void enqueue(const weir::Stream& stream, const weir::Kernel& roots, const weir::Domain& card,
              const weir::Buffer& numbers, const weir::Buffer& memory, std::size_t index,
              std::size_t slot) {

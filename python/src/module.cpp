@@ -1,4 +1,4 @@
-// The module weir._weir: classes, names and documentation. What they do is in the other files.
+// The module weir._weir: classes, names and documentation. The other files implement them.
 
 #include "module.hpp"
 #include "array.hpp"
@@ -122,7 +122,7 @@ Domain find_domain(const Runtime& runtime, nb::handle key) {
   return {runtime.session, found};
 }
 
-// ---- What there is to read ---------------------------------------------------------------------
+// ---- Properties --------------------------------------------------------------------------------
 
 nb::dict stats_of(const Runtime& runtime) {
   runtime.session->require_open();

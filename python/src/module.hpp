@@ -1,4 +1,4 @@
-// What the files that name classes share.
+// Declarations that the files that define classes share.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ inline nb::str text_of(nb::handle object, const char* format) {
   }
 }
 
-/// What a notebook shows.
+/// Returns the HTML that a notebook shows.
 inline nb::object html_of(nb::handle object) {
   return nb::module_::import_("weir._html").attr("of")(object);
 }

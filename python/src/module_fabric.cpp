@@ -1,4 +1,4 @@
-// Classes of the module for programs of several ranks; weir._fabric is what programs see.
+// Classes of the module for programs of several ranks; weir._fabric wraps them for programs.
 
 #include "fabric.hpp"
 #include "module.hpp"

@@ -178,8 +178,8 @@ class Fabric:
     """The membership of one rank in the processes that were started together.
 
     transport: "self", "shm" or "mpi"; None: that of the launcher. progress: the threads that drive
-    the fabric, "thread", "caller" or "hybrid". lost_after: seconds of silence after which a rank counts as
-    lost, 0: 10. Calls that need a lost rank raise NetworkError.
+    the fabric, "thread", "caller" or "hybrid". lost_after: seconds of silence after which a rank
+    counts as lost, 0: 10. Calls that need a lost rank raise NetworkError.
     """
 
     def __init__(self, transport: str | None = None, *, progress: str | None = None,

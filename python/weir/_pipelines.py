@@ -266,7 +266,7 @@ class Pipeline(_weir._Pipeline):
                 corners: bool = True, sweeps: int = 1, region: tuple[int, int] = (64, 64),
                 output: _weir.Tunnel | None = None, batch: int = 0, in_flight: int = 0,
                 name: str | None = None) -> _weir.Stencil:
-        """Adds a stencil: computes each value of a result matrix from the values up to halo around it.
+        """Adds a stencil, which computes each value of a matrix from those up to halo around it.
 
         Stages set the values by having it as an output: they return (row, column, values), or a list
         of these, each value once. What a region needs is copied to the place's domain as soon as it

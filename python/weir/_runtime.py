@@ -95,8 +95,8 @@ class Runtime(_weir._Runtime):
         """Makes an empty pipeline.
 
         place: of stages without one; None: all free cores of the first host domain. keep_going: a
-        failed item does not end the pipeline; on_failure(stage, exception) is called for each. batch:
-        the most items of a call, 0: 64. epochs: how many may be in flight, 0: one;
+        failed item does not end the pipeline; on_failure(stage, exception) is called for each.
+        batch: the most items of a call, 0: 64. epochs: how many may be in flight, 0: one;
         on_epoch(epoch) is called when all items of one are complete, in order. Any thread calls
         both, and they must not wait. keep_bytes: the most bytes of items that a worker keeps for
         one tunnel, 0: 256 MiB; this ends a loop without an exit.

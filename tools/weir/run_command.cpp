@@ -1,4 +1,4 @@
-// `weir run`: runs an application, measures it and says what the recording of it shows.
+// `weir run`: runs an application, measures it and reports findings of its recording.
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -41,7 +41,7 @@ void check_ending(const std::string& file, const char* usual, const char* other,
   throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, fmt::format("'{}': {}", file, advice));
 }
 
-/// Whether a run failed for want of memory: itself, or in what a stream waited for.
+/// Whether a run failed for lack of memory: itself, or in an action that a stream waited for.
 bool found_no_memory(const weir::Error& error) {
   const std::string_view name = weir_status_name(WEIR_STATUS_OUT_OF_MEMORY);
   return error.status() == WEIR_STATUS_OUT_OF_MEMORY ||
@@ -170,7 +170,7 @@ class RunCommand final : public Command {
     app.add_flag("--json", o.json, "Print one JSON object");
   }
 
-  /// Where results and work go. The streams of a queue are its own.
+  /// Adds the options that divide a run. The streams of a queue are its own.
   void add_sharing_options(CLI::App& app, const apps::Application& application) {
     RunOptions& o = options_;
     const auto used = [&](const char* option, bool means_something) {
@@ -197,7 +197,7 @@ class RunCommand final : public Command {
     if (streams != nullptr) policy->excludes(streams);
   }
 
-  /// Runs the application: by tasks, which copy no more than they use, where streams find no room.
+  /// Runs the application; by tasks, which copy only the data they use, when streams lack memory.
   RunReport perform() {
     try {
       return run_application(selected(), options_);
@@ -209,8 +209,8 @@ class RunCommand final : public Command {
     return run_application(selected(), options_);
   }
 
-  /// Refuses domains of ranks that would have none of the kernels, and says when all ranks would do
-  /// the same.
+  /// Refuses domains of ranks that would lack the kernels, and warns when all ranks would do the
+  /// same work.
   void check_ranks() const {
     const apps::Application& app = selected();
     if (names_ranks(options_.domains)) {

@@ -95,7 +95,7 @@ std::string time_of(const RunReport& report) {
                      format_seconds(least(report.samples)), format_seconds(most(report.samples)));
 }
 
-/// Why the share of the gemm peak is not known.
+/// Returns why the share of the gemm peak is not known.
 std::string peak_problem(const RunReport& report) {
   std::string peaks;
   for (const double each : report.gemm_peaks) {

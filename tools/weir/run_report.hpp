@@ -1,4 +1,4 @@
-// What `weir run` says about a run.
+// The report of `weir run`.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct RunReport {
   std::string precision;  ///< "": it has none
   apps::Parameters parameters;
   apps::Sharing sharing;
-  bool uses_places = true;   ///< whether the number of places means something to the run
+  bool uses_places = true;   ///< whether the run uses the number of places
   bool uses_streams = true;  ///< likewise
   std::size_t repeat = 0;
   std::string size;  ///< name of a preset, "": none
@@ -46,12 +46,12 @@ struct RunReport {
 
   /// Whether no check failed.
   bool verified() const noexcept;
-  /// The larger measurement of the gemm peak: what runs beside one only makes it slower.
+  /// Returns the larger measurement of the gemm peak: other programs only make one slower.
   double gemm_peak() const noexcept;
   /// Whether the gemm peak, which nothing can exceed, was measured too low to compare with.
   bool gemm_peak_failed() const noexcept;
 
-  /// For people.
+  /// Returns the report as text.
   std::string text() const;
   /// One object, schema "weir.run/1".
   std::string json() const;

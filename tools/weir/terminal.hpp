@@ -1,4 +1,4 @@
-// What the tool's output has in common: colours, aligned tables, numbers for people, progress.
+// The output functions of the tool: colours, aligned tables, formatted numbers, progress.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace weir::cli {
 
 /// Writes text to standard output. Throws std::system_error when it cannot be written.
 void print(std::string_view text);
-/// Writes out what print() still holds. Throws as print() does.
+/// Flushes the buffer of print(). Throws as print() does.
 void flush();
 
 enum class Tone { plain, strong, faint, good, warning, bad };

@@ -55,8 +55,7 @@ ExitCode exit_code_of(weir_status status) {
   }
 }
 
-/// Shows control characters as \x1b: what a message quotes is one line and no command to a
-/// terminal.
+/// Shows control characters as \x1b, so that quoted text is one line and cannot control a terminal.
 std::string shown(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -95,7 +94,7 @@ std::string range_in_words(std::string range) {
   return most.size() > kDigits ? "above " + least : fmt::format("from {} to {}", least, most);
 }
 
-/// Says in words what the parser says of a value.
+/// Rewords the parser's error message about a value.
 std::string in_words(const std::string& what) {
   const auto position = [&](const char* words) { return what.find(words); };
   const std::size_t colon = std::min(position(": "), what.size());
@@ -200,7 +199,7 @@ const CLI::App& Tool::selected() const {
   return *app;
 }
 
-/// Names the first argument that nothing takes.
+/// Returns the first unknown argument.
 std::string Tool::unknown_argument() const {
   const CLI::App& app = selected();
   const std::string wrong = app_.remaining(true).front();
@@ -246,7 +245,7 @@ ExitCode Tool::usage_error(const CLI::ParseError& error) const {
   return complain(ExitCode::usage, fmt::format("{}; see '{}--help'", what, command));
 }
 
-/// Answers --help and --version, which the parser throws, and explains what it did not understand.
+/// Answers --help and --version, which the parser throws, and explains parse errors.
 ExitCode Tool::answer(const CLI::ParseError& error) const {
   if (error.get_exit_code() != 0) return usage_error(error);
   const bool version = error.get_name() == "CallForVersion";
@@ -295,7 +294,7 @@ ExitCode run_tool(int argc, char** argv, Commands commands) noexcept {
   try {
     return Tool(std::move(commands)).run(argc, argv);
   } catch (const Interrupted&) {
-    return ExitCode::run_failed;  // Interruption::end() knows better
+    return ExitCode::run_failed;  // Interruption::end() replaces it
   } catch (const Error& error) {
     return complain(exit_code_of(error.status()), error.what());
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// `weir tune`: chooses how to divide a run, and shows what was learned on this machine.
+// `weir tune`: chooses how to divide a run, and shows earlier results of this machine.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -170,7 +170,7 @@ void Tuning::find_space(const RunReport& report) {
   if (!application_.uses("--places")) space_.most_places = 1;
 }
 
-/// Twice where time is virtual: kernels without a cost function are measured, and then vary.
+/// Runs twice in virtual time: kernels without a cost function are measured, and their times vary.
 void Tuning::measure_default() {
   progress_.update(0, 0, "measuring the default");
   const RunReport report = run(tuner::kDefault, 2);

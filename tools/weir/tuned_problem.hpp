@@ -1,4 +1,4 @@
-// Which runs share what a tuner found out.
+// Identifies runs that share the results of a tuner.
 #pragma once
 
 #include <string>

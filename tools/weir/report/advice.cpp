@@ -15,8 +15,8 @@ namespace {
 
 using apps::counted;
 
-constexpr double kFull = 0.9;     ///< from here on a link has no time left
-constexpr double kFilled = 0.85;  ///< likewise the cores, as far as a schedule matters
+constexpr double kFull = 0.9;     ///< busy share from which a link is saturated
+constexpr double kFilled = 0.85;  ///< the same for cores
 constexpr const char* kFewerBytes = ": fewer bytes, or more work on them, gain most";
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -48,7 +48,7 @@ class Adviser {
 
   double share(double part_s) const { return total_s_ > 0 ? part_s / total_s_ : 0; }
 
-  // ---- What makes the figures doubtful ----
+  // ---- Doubtful figures ----
 
   void say_missing() {
     if (is_.failed > 0) {
@@ -138,7 +138,7 @@ class Adviser {
     return "before the first kernel and after the last";
   }
 
-  /// Whether kernels are too short to hide much of what the busiest link does.
+  /// Whether kernels are too short to hide much of the transfers of the busiest link.
   bool outweighed() const {
     constexpr double kTimes = 2;
     const Resource* const link = busiest_link();

@@ -79,7 +79,7 @@ class Analyst {
     }
   }
 
-  /// Whether a slice took a place or a link: what never ran has the row of the syncs.
+  /// Whether a slice used a place or a link: actions that never ran are in the row of the syncs.
   static bool ran(const Slice& slice) noexcept {
     return slice.kind != Kind::sync && (!slice.failed || slice.duration > 0);
   }
@@ -188,7 +188,7 @@ class Analyst {
     return found;
   }
 
-  /// Time in which nothing runs, with and without an action that could.
+  /// Measures time in which nothing runs, with and without a ready action.
   void find_nothing() {
     Intervals ready;
     std::vector<std::pair<std::int64_t, std::int64_t>> waits;

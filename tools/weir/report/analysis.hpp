@@ -47,18 +47,19 @@ struct Spent {
 
 enum class Judgement : std::uint8_t { good, fair, bad };
 
-/// One thing worth saying, in words.
+/// One finding, in words.
 struct Finding {
   Judgement judgement;
   std::string words;
 };
 
-/// What the program of a recording can do otherwise, as far as is known.
+/// The choices of the recorded program that can be changed, as far as they are known.
 struct Choices {
-  bool streams = true;            ///< another number of streams means something to it
+  bool streams = true;            ///< it can use another number of streams
   bool queue = false;             ///< a task queue or a share enqueues its actions
   const char* parts = "actions";  ///< what can be smaller or larger: "tiles", nullptr: nothing
-  bool pipeline = false;          ///< its stages say more than the actions of its workers
+  bool pipeline =
+      false;  ///< it runs a pipeline: its stages say more than the actions of its workers
 };
 
 struct Analysis {
@@ -76,7 +77,7 @@ struct Analysis {
   std::vector<Resource> resources;      ///< places, then links
   std::vector<KindOfAction> kinds;      ///< by their total, largest first
   std::uint64_t failed = 0, dropped = 0;
-  /// The first is what to look at, with what to do about it; the others are facts.
+  /// The first finding names the largest loss, with its remedy; the others are facts.
   std::vector<Finding> findings;
 };
 

@@ -14,15 +14,14 @@ namespace weir::cli::report {
 
 using Json = nlohmann::ordered_json;
 
-/// One thing to report: what a command printed with --json, a recording, or both.
+/// One part of a report: the JSON that a command printed with --json, a recording, or both.
 struct Part {
   std::string source;  ///< name of its file
   Json facts;          ///< null: there is only a recording
   std::optional<Trace> trace;
 };
 
-/// Returns what the program of a run can do otherwise, from what `weir run` prints with --json;
-/// null: nothing is known of it.
+/// Returns the choices of the program of a run, from the JSON of `weir run`; null: unknown.
 Choices choices_of(const Json& facts);
 
 /// Returns findings as an array of objects with `judgement` and `words`.

@@ -1,4 +1,4 @@
-// A recording as `weir run --trace FILE` and WEIR_TRACE leave it, in both formats.
+// A recording that `weir run --trace FILE` or WEIR_TRACE has written, in both formats.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace weir::cli::report {
 
 enum class Kind : std::uint8_t { compute, h2d, d2h, d2d, sync };
 
-/// An action that is over; times in nanoseconds since the first enqueue.
+/// A completed action; times in nanoseconds since the first enqueue.
 struct Slice {
   std::int64_t started = 0, duration = 0, enqueued = 0, ready = 0;
   std::uint64_t bytes = 0;

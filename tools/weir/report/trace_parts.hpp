@@ -1,4 +1,4 @@
-// What the readers of all formats of recordings have in common.
+// Functions that the readers of all formats of recordings share.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace weir::cli::report {
 /// Numbers texts in the order in which they first come. The raw texts must outlive it.
 class Numbering {
  public:
-  /// text_of() makes a text of what stands in the file.
+  /// text_of() converts the raw text of the file.
   explicit Numbering(std::string (*text_of)(std::string_view raw)) : text_of_(text_of) {}
 
   std::uint32_t operator()(std::string_view raw) {
@@ -55,8 +55,8 @@ std::uint32_t cores_of(std::uint64_t count) noexcept;
 /// Returns a row by the name that recordings give it: "sim:0/p0 core 3 (2)" is one of "sim:0/p0".
 TraceRow row_named(std::string domain, std::string name);
 
-/// Returns what a slice is, by its category. The direction of a transfer is in its name, unless the
-/// program gave it another; then a link with a row for each says it.
+/// Returns the kind of a slice, by its category. The direction of a transfer follows from its name,
+/// or, when the program gave it another name, from the row of its link.
 Kind kind_of(std::string_view category, std::string_view name, const TraceRow& row);
 
 /// Returns whether a file starts like a recording in Perfetto's protobuf that weir wrote.

@@ -9,8 +9,8 @@
 namespace weir::cli::tuner {
 
 /// An analytical model of overlap, after those for streams of Gomez-Luna et al. and van Werkhoven
-/// et al.: what dominates, transfers or kernels, plus what cannot overlap, the chain of dependent
-/// actions:
+/// et al.: the larger of transfers and kernels, plus the part that cannot overlap, the chain of
+/// dependent actions:
 ///
 ///   max(link, compute / threads) + (1 - 1 / threads) critical
 ///

@@ -34,7 +34,8 @@ class Explanation {
   }
 
  private:
-  /// How long another one takes, and why it takes longer, as far as the recordings say.
+  /// Returns how long another point takes, and why it takes longer, as far as the recordings show
+  /// it.
   std::string slower(const Evaluation& other) const {
     const double more = other.seconds() / best_.seconds() - 1;
     constexpr double kSame = 0.005;

@@ -1,4 +1,4 @@
-// Why a tuner chose what it chose.
+// Explains the choice of a tuner.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What tuners have found out on this machine, kept for later.
+// Stored measurements of tuners on this machine.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace weir::cli::tuner {
 
-/// Which runs a result is for: the same version, machine and domains, and the same problem.
+/// Identifies the runs that a result is valid for: the same version, machine, domains and problem.
 struct Problem {
   std::string machine;  ///< as it describes itself
   std::string domains;  ///< as they were asked for
@@ -18,22 +18,23 @@ struct Problem {
   std::string options;  ///< that matter
   std::size_t n = 0;    ///< order, 0: the application's own, or that of the input
 
-  /// What weir_wisdom_find() knows it by, with n.
+  /// Returns the name for weir_wisdom_find(), used together with n.
   std::string name() const;
 };
 
-/// What was measured of one problem: a file in "weir/tuned" of XDG_CACHE_HOME or ~/.cache. It saves
-/// work when it is there, and is never an error. What was chosen is wisdom of the library.
+/// The measurements of one problem: a file in "weir/tuned" of XDG_CACHE_HOME or ~/.cache. Without
+/// the file the tuner measures again; a missing or damaged file is not an error. The choice itself
+/// is stored as wisdom of the library.
 class Samples {
  public:
   explicit Samples(Problem problem);
 
   const Problem& problem() const noexcept { return problem_; }
 
-  /// Where it is, "" when there is no home for it.
+  /// Returns the path of the file, "" without a cache folder.
   const std::string& path() const noexcept { return path_; }
 
-  /// What was measured; nothing when the file is not there, or is not of this problem.
+  /// Returns the measurements; empty when the file does not exist, or belongs to another problem.
   std::vector<Evaluation> evaluations() const;
   /// Replaces the file, if that is possible.
   void keep(const std::vector<Evaluation>& evaluations) const;

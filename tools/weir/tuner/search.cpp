@@ -122,8 +122,8 @@ bool Search::improves(const Point& point) {
   return sample(point) && find(point)->seconds() < before;
 }
 
-/// What the model needs to begin with: other numbers of tiles, and other numbers of places; and
-/// what it cannot know, as kernels are others there: a run that is not divided.
+/// Measures the first points of the model: other numbers of tiles, and other numbers of places; and
+/// a run that is not divided, which the model cannot predict because it uses other kernels.
 void Search::probe() {
   const std::size_t usual = std::max<std::size_t>(1, find(kDefault)->tiles);
   const std::vector<std::size_t> places = this->places();

@@ -1,4 +1,4 @@
-// Looks for the point at which a run is the fastest. Knows neither applications nor devices.
+// Searches for the fastest point of a run, independently of applications and devices.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weir::cli::tuner {
 
-/// Where times come from, and how many may be asked for.
+/// Provides measurements, and limits their number.
 struct Source {
   /// Measures a point: returns one more sample, or nothing when a run cannot be divided so.
   std::function<std::optional<Evaluation>(const Point&)> measure;

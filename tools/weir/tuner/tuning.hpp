@@ -1,4 +1,4 @@
-// What a tuner chooses, and what it has measured.
+// The points among which a tuner chooses, and their measurements.
 #pragma once
 
 #include <algorithm>
