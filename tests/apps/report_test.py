@@ -24,7 +24,7 @@ REPORT = {
     "overlap": {"transfer_s": NUMBER, "compute_s": NUMBER, "measured_s": NUMBER,
                 "ideal_s": NUMBER, "ratio": NUMBER},
     "machine": dict,
-    "gemm_peak": {"value": NUMBER, "unit": str, "share": NUMBER},
+    "gemm_peak": {"value": NUMBER, "unit": str, "share": (*NUMBER, type(None))},
 }
 
 
@@ -65,9 +65,12 @@ class SchemaTest(weir_cli.CliTest):
         self.assertLessEqual(report["error"]["value"], report["error"]["limit"])
         self.assertEqual(report["rate"]["unit"], "GFLOP/s")
         self.assertGreater(report["rate"]["value"], 0)
-        self.assertTrue(math.isclose(report["gemm_peak"]["share"],
-                                     report["rate"]["value"] / report["gemm_peak"]["value"],
-                                     rel_tol=1e-3))
+        peak, rate = report["gemm_peak"], report["rate"]["value"]
+        if peak["share"] is None:  # another process ran while the peak was measured
+            self.assertGreater(rate, peak["value"])
+            self.assertIn("problem", peak)
+        else:
+            self.assertTrue(math.isclose(peak["share"], rate / peak["value"], rel_tol=1e-3))
         # 4 tiles along an edge: 4 potrf, 6 trsm, 6 syrk, 4 gemm, and what orders the streams.
         self.assertGreaterEqual(report["actions"], 20)
 
