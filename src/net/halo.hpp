@@ -33,6 +33,17 @@ struct HaloRequest {
 /// The thread that makes progress unpacks the cells of the current step into the halos. A neighbour
 /// can be at most one step ahead, because it needs a message of this rank for each step; messages
 /// of the next step are kept until it starts.
+///
+/// Example: rank 0 has the cells 0 to 3 and rank 1 the cells 4 to 7, with halos of one cell:
+///
+///     rank 0  start()    sends cell 3 of step 0; one message is missing
+///     rank 1  start()    sends cell 4 of step 0
+///     rank 1  receives cell 3 of step 0 and unpacks it; no message is missing
+///     rank 1  finish()   returns
+///     rank 1  start()    sends cell 4 of step 1
+///     rank 0  receives cell 4 of step 0 and unpacks it
+///     rank 0  receives cell 4 of step 1 and keeps it
+///     rank 0  finish(), start()   sends cell 3 of step 1; unpacks the kept cell 4
 class Halo {
  public:
   /// Collective. Throws Error on all ranks if one fails, including what read() throws.
