@@ -18,7 +18,7 @@ class Deadline {
     if (!endless) end_ = now + timeout;
   }
 
-  /// Returns the remaining time, 0 after the deadline; weir::forever: there is none.
+  /// Returns the remaining time, 0 after the deadline; weir::forever without a deadline.
   std::chrono::nanoseconds remaining_ns() const {
     if (end_ == Clock::time_point::max()) return weir::forever;
     return std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(end_ - Clock::now()));

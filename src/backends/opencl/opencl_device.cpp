@@ -9,10 +9,10 @@ namespace {
 
 /// Maps addresses that represent buffers, of all devices, because a kernel does not know its
 /// device.
-class PlaceholderAddresses {
+class BufferAddresses {
  public:
-  static PlaceholderAddresses& get() {
-    static auto& all = *new PlaceholderAddresses;  // never destroyed: used until the process ends
+  static BufferAddresses& get() {
+    static auto& all = *new BufferAddresses;  // never destroyed: used until the process ends
     return all;
   }
 
@@ -52,7 +52,7 @@ class PlaceholderAddresses {
 }  // namespace
 
 OpenClLocation find_opencl_buffer(const void* address) noexcept {
-  return PlaceholderAddresses::get().find(address);
+  return BufferAddresses::get().find(address);
 }
 
 OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
@@ -127,11 +127,11 @@ Memory OpenClDevice::allocate_buffer(std::size_t bytes) {
   check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, bytes));
   Memory memory = allocate_host_memory(bytes, info_.name);
   try {
-    PlaceholderAddresses::get().add(memory, buffer.get());
+    BufferAddresses::get().add(memory, buffer.get());
     const sys::Lock lock(mutex_);
     buffers_.emplace(memory.address, std::move(buffer));
   } catch (...) {
-    PlaceholderAddresses::get().remove(memory);
+    BufferAddresses::get().remove(memory);
     release_host_memory(memory);
     throw;
   }
@@ -169,7 +169,7 @@ void OpenClDevice::release(Memory& memory) noexcept {
     memory = {};
     return;
   }
-  if (is_discrete()) PlaceholderAddresses::get().remove(memory);
+  if (is_discrete()) BufferAddresses::get().remove(memory);
   release_host_memory(memory);
 }
 
