@@ -12,9 +12,7 @@ weir_buffer_options read_buffer_options(const weir_buffer_options* options) {
   return read_options(options, weir_buffer_options WEIR_BUFFER_OPTIONS_INIT, "options");
 }
 
-Runtime& runtime_of(const weir_buffer& buffer) {
-  return *const_cast<Runtime*>(static_cast<const Runtime*>(buffer.owner()));
-}
+Registry& registry_of(const weir_buffer& buffer) { return Registry::of(*buffer.owner()); }
 
 }  // namespace
 
@@ -24,7 +22,7 @@ weir_status weir_buffer_create(weir_runtime* runtime, size_t bytes,
                                const weir_buffer_options* options, weir_buffer** out_buffer) {
   return guard([&] {
     weir_buffer*& result = out(out_buffer, "out_buffer");
-    result = weir_runtime::check(runtime).create_buffer(bytes, read_buffer_options(options));
+    result = weir_runtime::check(runtime).buffers().create(bytes, read_buffer_options(options));
   });
 }
 
@@ -32,7 +30,8 @@ weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size_t bytes,
                              const weir_buffer_options* options, weir_buffer** out_buffer) {
   return guard([&] {
     weir_buffer*& result = out(out_buffer, "out_buffer");
-    result = weir_runtime::check(runtime).wrap_buffer(address, bytes, read_buffer_options(options));
+    result =
+        weir_runtime::check(runtime).buffers().wrap(address, bytes, read_buffer_options(options));
   });
 }
 
@@ -41,8 +40,9 @@ weir_status weir_buffer_adopt(weir_domain* domain, void* address, void* host_add
   return guard([&] {
     weir_domain& live = weir_domain::check(domain);
     weir_buffer*& result = out(out_buffer, "out_buffer");
-    result = live.runtime().adopt_buffer(live, address, host_address, bytes,
-                                         read_buffer_options(options));
+    result = Registry::of(live.context())
+                 .buffers()
+                 .adopt(live, address, host_address, bytes, read_buffer_options(options));
   });
 }
 
@@ -50,7 +50,7 @@ void weir_buffer_destroy(weir_buffer* buffer) {
   if (buffer == nullptr) return;
   guard([&] {
     weir_buffer& live = weir_buffer::check(buffer);
-    runtime_of(live).destroy_buffer(&live);
+    registry_of(live).destroy_buffer(&live);
   });
 }
 
@@ -61,7 +61,7 @@ weir_status weir_buffer_get_info(const weir_buffer* buffer, weir_buffer_info* ou
     info.name = live.name().c_str();
     info.address = live.host_address();
     info.bytes = live.bytes();
-    info.kind = runtime_of(live).kind_of(live);
+    info.kind = registry_of(live).buffers().kind_of(live);
     write_info(out_info, info, "out_info");
   });
 }
@@ -71,7 +71,7 @@ weir_status weir_buffer_find(const weir_runtime* runtime, const void* address,
   return guard([&] {
     weir_buffer*& result = out(out_buffer, "out_buffer");
     size_t offset = 0;
-    result = weir_runtime::check(runtime).find_buffer(address, offset);
+    result = weir_runtime::check(runtime).buffers().find(address, offset);
     if (out_offset != nullptr) *out_offset = offset;
   });
 }

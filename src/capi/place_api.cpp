@@ -15,7 +15,7 @@ weir_status weir_place_create(weir_domain* domain, const weir_place_options* opt
     weir_domain& live = weir_domain::check(domain);
     const weir_place_options known =
         read_options(options, weir_place_options WEIR_PLACE_OPTIONS_INIT, "options");
-    result = live.runtime().create_place(live, known);
+    result = Registry::of(live.context()).create_place(live, known);
   });
 }
 
@@ -24,7 +24,7 @@ weir_status weir_domain_partition(weir_domain* domain, size_t count, bool oversu
   return guard([&] {
     out(out_places, "out_places");
     weir_domain& live = weir_domain::check(domain);
-    live.runtime().partition(live, count, oversubscribe, out_places);
+    Registry::of(live.context()).partition(live, count, oversubscribe, out_places);
   });
 }
 
@@ -32,7 +32,7 @@ void weir_place_destroy(weir_place* place) {
   if (place == nullptr) return;
   guard([&] {
     weir_place& live = weir_place::check(place);
-    live.domain().runtime().destroy_place(&live);
+    Registry::of(live.domain().context()).destroy_place(&live);
   });
 }
 

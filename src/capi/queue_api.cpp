@@ -1,6 +1,7 @@
 #include <weir/queue.h>
 
 #include "capi/guard.hpp"
+#include "runtime/queue.hpp"
 #include "runtime/runtime.hpp"
 
 using namespace weir::rt;

@@ -40,7 +40,7 @@ weir_status weir_stream_create(weir_place* place, const weir_stream_options* opt
     weir_place& live = weir_place::check(place);
     const weir_stream_options known =
         read_options(options, weir_stream_options WEIR_STREAM_OPTIONS_INIT, "options");
-    result = live.domain().runtime().create_stream(live, known);
+    result = Registry::of(live.domain().context()).create_stream(live, known);
   });
 }
 
@@ -48,7 +48,7 @@ void weir_stream_destroy(weir_stream* stream) {
   if (stream == nullptr) return;
   guard([&] {
     weir_stream& live = weir_stream::check(stream);
-    live.runtime().destroy_stream(&live);
+    Registry::of(live.context()).destroy_stream(&live);
   });
 }
 
@@ -102,7 +102,7 @@ weir_status weir_stream_synchronize(weir_stream* stream, int64_t timeout_ns) {
   weir_status status = WEIR_STATUS_OK;
   const weir_status failed = guard([&] {
     weir_stream& live = weir_stream::check(stream);
-    const WaitResult result = live.runtime().synchronize(live, timeout_ns);
+    const WaitResult result = Registry::of(live.context()).synchronize(live, timeout_ns);
     if (result.status == WEIR_STATUS_TIMEOUT) {
       fail(WEIR_STATUS_TIMEOUT, "the deadline passed before stream '{}' was done", live.name());
     }

@@ -17,6 +17,8 @@
 
 namespace weir::rt {
 
+class Context;
+
 /// Index of host memory among the memories of a runtime.
 inline constexpr std::uint16_t kHostMemory = 0;
 /// Maximum number of memories of a runtime: host memory and one for each domain with its own.
@@ -44,7 +46,7 @@ struct Instance {
 class Buffer {
  public:
   /// `owner` is the runtime of the buffer, which manages its memory.
-  Buffer(const void* owner, std::uint64_t id, std::string name, void* address, std::size_t bytes,
+  Buffer(Context* owner, std::uint64_t id, std::string name, void* address, std::size_t bytes,
          bool aliases)
       : id_(id),
         address_(static_cast<std::byte*>(address)),
@@ -60,7 +62,7 @@ class Buffer {
   /// object.
   std::uint64_t id() const noexcept { return id_; }
   const std::string& name() const noexcept { return name_; }
-  const void* owner() const noexcept { return owner_; }
+  Context* owner() const noexcept { return owner_; }
   std::byte* host_address() const noexcept { return address_; }
   std::size_t bytes() const noexcept { return bytes_; }
   /// Whether domains that can alias host memory do so for this buffer.
@@ -96,7 +98,7 @@ class Buffer {
   const std::uint64_t id_;
   std::byte* const address_;
   const std::size_t bytes_;
-  const void* const owner_;
+  Context* const owner_;
   sys::Atomic<std::uint64_t> users_{0};
   const bool aliases_;
   const std::string name_;

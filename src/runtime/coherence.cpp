@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -18,8 +18,8 @@ constexpr std::uint64_t low_bits(unsigned count) noexcept {
 
 }  // namespace
 
-Coherence::Coherence(Runtime& runtime, std::vector<QueuePlace>& queue_places)
-    : runtime_(runtime), queue_places_(queue_places) {
+Coherence::Coherence(Registry& registry, std::vector<QueuePlace>& queue_places)
+    : registry_(registry), queue_places_(queue_places) {
   for (QueuePlace& queue_place : queue_places_) {
     const std::uint16_t memory = queue_place.domain().residency().memory();
     by_memory_[memory] = &arenas_.try_emplace(memory, queue_place.domain()).first->second;
@@ -28,8 +28,8 @@ Coherence::Coherence(Runtime& runtime, std::vector<QueuePlace>& queue_places)
 
 Coherence::~Coherence() {
   for (auto& [memory, arena] : arenas_) {
-    for (const auto& slot : arena.slots) runtime_.forget_instances_of(*slot->owned);
-    for (const auto& slot : arena.abandoned) runtime_.forget_instances_of(*slot->owned);
+    for (const auto& slot : arena.slots) registry_.forget_instances_of(*slot->owned);
+    for (const auto& slot : arena.abandoned) registry_.forget_instances_of(*slot->owned);
   }
 }
 
@@ -251,21 +251,21 @@ void Coherence::forget(const Buffer& buffer) noexcept {
 
 bool Coherence::is_complete(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
-  return id == 0 || runtime_.slot_of(use.event).event.is_complete(id);
+  return id == 0 || registry_.slot_of(use.event).event.is_complete(id);
 }
 
 /// Whether the use is complete and failed. A cancelled use has left the contents as they were.
 bool Coherence::failed(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
   if (id == 0 || !is_complete(use)) return false;
-  const weir_status status = runtime_.failures().find(id).status;
+  const weir_status status = registry_.failures().find(id).status;
   return status != WEIR_STATUS_OK && status != WEIR_STATUS_CANCELLED;
 }
 
 /// Whether no later use must wait for this one or inherit its failure.
 bool Coherence::has_succeeded(const Use& use) const noexcept {
   const std::uint64_t id = use.event.opaque[1];
-  return id == 0 || (is_complete(use) && runtime_.failures().find(id).status == WEIR_STATUS_OK);
+  return id == 0 || (is_complete(use) && registry_.failures().find(id).status == WEIR_STATUS_OK);
 }
 
 void Coherence::add_wait(const Use& use, std::uint32_t queue_place,
@@ -353,7 +353,7 @@ Storage* Coherence::source_for(const QueuePlace& queue_place, const Piece& piece
   if (piece.valid_on_host()) return nullptr;
   for (std::uint16_t memory = 1; memory < kMaxMemories; ++memory) {
     if (!piece.valid_in(memory)) continue;
-    if (queue_place.domain().device().reaches(&runtime_.device_of(memory)))
+    if (queue_place.domain().device().reaches(&registry_.device_of(memory)))
       return piece.slots[memory];
   }
   return nullptr;
@@ -388,7 +388,7 @@ void Coherence::transfer(QueuePlace& queue_place, Piece& piece, Storage& source,
   add_waits(piece, target, true, queue_place.index, waits_);
   const auto end_of = [&](const Storage& end) {
     weir_domain* const domain =
-        end.memory == kHostMemory ? nullptr : runtime_.domain(end.memory - 1u);
+        end.memory == kHostMemory ? nullptr : registry_.domain(end.memory - 1u);
     return weir_endpoint{domain, end.buffer, end.region};
   };
   weir_transfer transfer = WEIR_TRANSFER_INIT;
@@ -479,7 +479,7 @@ Coherence::ArenaSlot* Coherence::unused_in(const DeviceArena& arena, std::uint64
 Coherence::ArenaSlot& Coherence::new_slot(DeviceArena& arena, std::uint64_t bytes) {
   free_abandoned(arena);
   auto slot = std::make_unique<ArenaSlot>();
-  slot->owned = runtime_.make_device_buffer(bytes);
+  slot->owned = registry_.buffers().make_device_buffer(bytes);
   slot->buffer = slot->owned.get();
   slot->memory = arena.domain->residency().memory();
   slot->bytes = bytes;

@@ -15,7 +15,7 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Registry;
 
 /// An operand of a task as the program named it, validated.
 struct NamedUse {
@@ -118,7 +118,7 @@ struct ArrivalEstimate {
 ///                      copy waits for the write of H
 class Coherence {
  public:
-  Coherence(Runtime& runtime, std::vector<QueuePlace>& queue_places);
+  Coherence(Registry& registry, std::vector<QueuePlace>& queue_places);
   Coherence(const Coherence&) = delete;
   Coherence& operator=(const Coherence&) = delete;
   /// All places are idle.
@@ -229,7 +229,7 @@ class Coherence {
   void abandon(DeviceArena& arena, ArenaSlot& slot);
   void free_abandoned(DeviceArena& arena);
 
-  Runtime& runtime_;
+  Registry& registry_;
   std::vector<QueuePlace>& queue_places_;
   PieceTable pieces_;
   std::map<std::uint16_t, DeviceArena> arenas_;

@@ -147,7 +147,7 @@ std::string Runtime::describe() const {
   json.begin_object();
   json.member("schema", "weir.info/1");
   json.member("version", WEIR_VERSION_STRING);
-  describe_machine(machine_, json.key("machine"));
+  describe_machine(machine(), json.key("machine"));
   json.key("domains").begin_array();
   for (const auto& domain : domains_) describe_domain(*domain, json);
   json.end_array();
@@ -161,7 +161,7 @@ std::string Runtime::describe() const {
   json.end_array();
   describe_mpi(json.key("mpi"));
   describe_blas(json.key("blas"));
-  describe_list(kernels_.names(), json.key("kernels"));
+  describe_list(kernels().names(), json.key("kernels"));
   {
     sys::Lock lock(mutex_);
     describe_policies(policies_, json.key("policies"));

@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "base/counted.hpp"
-#include "runtime/stream.hpp"
 
 namespace weir::rt {
 
-Domain::Domain(Runtime& runtime, std::size_t index, std::unique_ptr<Device> device)
-    : runtime_(runtime),
+Domain::Domain(Context& context, std::size_t index, std::unique_ptr<Device> device,
+               void (*retry)(Action&))
+    : context_(context),
       index_(index),
       device_(std::move(device)),
       shares_host_(device_->info().aliases_host),
-      residency_(*device_, static_cast<std::uint16_t>(index + 1), Stream::retry),
+      residency_(*device_, static_cast<std::uint16_t>(index + 1), retry),
       core_users_(device_->info().cores, 0) {}
 
 std::size_t Domain::free_cores() const {

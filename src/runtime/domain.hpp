@@ -15,16 +15,19 @@
 
 namespace weir::rt {
 
-class Runtime;
+struct Action;
+class Context;
 
 /// One device, the residency of its memory, and the places on its cores.
 class Domain {
  public:
-  Domain(Runtime& runtime, std::size_t index, std::unique_ptr<Device> device);
+  /// `retry` is called for actions that waited for memory.
+  Domain(Context& context, std::size_t index, std::unique_ptr<Device> device,
+         void (*retry)(Action&));
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
 
-  Runtime& runtime() const noexcept { return runtime_; }
+  Context& context() const noexcept { return context_; }
   std::size_t index() const noexcept { return index_; }
   Device& device() const noexcept { return *device_; }
   const DeviceInfo& info() const noexcept { return device_->info(); }
@@ -52,7 +55,7 @@ class Domain {
   std::uint32_t track_in = 0, track_out = 0;
 
  private:
-  Runtime& runtime_;
+  Context& context_;
   const std::size_t index_;
   const std::unique_ptr<Device> device_;
   const bool shares_host_;

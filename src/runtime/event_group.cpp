@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/runtime.hpp"
+#include "runtime/context.hpp"
 
 namespace weir::rt {
 
@@ -11,9 +11,9 @@ void EventGroup::watch_for(Watch& watch, const weir_event& event) noexcept {
   watch.deliver = on_end;
   const std::uint64_t id = event.opaque[1];
   open_count_.fetch_add(1, std::memory_order_relaxed);
-  if (id != 0 && runtime_.slot_of(event).watch(id, watch)) return;
+  if (id != 0 && context_.slot_of(event).watch(id, watch)) return;
   if (id != 0) {
-    const FailureLog::Entry entry = runtime_.failures().find(id);
+    const FailureLog::Entry entry = context_.failures().find(id);
     note(entry.status, entry.failure);
   }
   open_count_.fetch_sub(1, std::memory_order_relaxed);

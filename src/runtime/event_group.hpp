@@ -15,13 +15,13 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Context;
 
 /// Completes when all its events are complete. Can then be opened again.
 class EventGroup {
  public:
   /// Throws std::bad_alloc.
-  explicit EventGroup(Runtime& runtime) : runtime_(runtime) {}
+  explicit EventGroup(Context& context) : context_(context) {}
   EventGroup(const EventGroup&) = delete;
   EventGroup& operator=(const EventGroup&) = delete;
 
@@ -69,7 +69,7 @@ class EventGroup {
     if (close_and_check()) on_complete();
   }
 
-  Runtime& runtime_;
+  Context& context_;
   std::deque<Watch> watches_;
   sys::Atomic<std::uint32_t> open_count_{0};
   SpinLock noting_;

@@ -8,7 +8,7 @@
 #include "base/counted.hpp"
 #include "base/thread_role.hpp"
 #include "pipeline/tunnel.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -32,14 +32,14 @@ std::size_t slot_padded(std::size_t bytes) noexcept {
 
 KernelStage::KernelStage(weir_place& place, const std::string& name,
                          const weir_stage_options& options)
-    : runtime_(place.domain().runtime()),
-      domain_(*runtime_.domain(place.domain().index())),
+    : registry_(Registry::of(place.domain().context())),
+      domain_(*registry_.domain(place.domain().index())),
       name_(name) {
   const weir_stage_kernel& wanted = *options.kernel;
   kernel_ = wanted.kernel != nullptr || wanted.kernel_name == nullptr
                 ? &weir_kernel::check(wanted.kernel)
-                : &runtime_.kernels().find(wanted.kernel_name);
-  if (!runtime_.kernels().has(*kernel_)) {
+                : &registry_.kernels().find(wanted.kernel_name);
+  if (!registry_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stage '{}' belongs to another runtime", kernel_->name(), name_);
   }
   if (kernel_->code_for(domain_.info()) == nullptr) {
@@ -71,13 +71,13 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
                   wanted.scratch_bytes, name_, kMostSlotBytes);
   }
   scratch_bytes_ = wanted.scratch_bytes;
-  if (scratch_bytes_ > 0) clear_ = &runtime_.kernels().find("mem.set");
+  if (scratch_bytes_ > 0) clear_ = &registry_.kernels().find("mem.set");
   make_outputs(options, wanted);
   header_ = counts_tunnels_ ? slot_padded(outputs_.size() * sizeof(ItemCount)) : 0;
   try {
     weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
     own.name = name_.c_str();
-    stream_ = runtime_.create_stream(place, own);
+    stream_ = registry_.create_stream(place, own);
     load_tables(wanted);
     make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualSlots,
                header_ + room_ * item_bytes_);
@@ -148,7 +148,7 @@ weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what, unsig
   const std::string name = fmt::format("{} of {}", what, name_);
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name.c_str();
-  weir_buffer* const buffer = runtime_.create_buffer(bytes, options);
+  weir_buffer* const buffer = registry_.buffers().create(bytes, options);
   memory = reinterpret_cast<unsigned char*>(buffer->host_address());
   return buffer;
 }
@@ -158,16 +158,16 @@ KernelStage::~KernelStage() { close(); }
 void KernelStage::close() noexcept {
   if (stream_ != nullptr) {
     try {
-      runtime_.await_end({stream_}, WEIR_FOREVER);
+      registry_.await_end({stream_}, WEIR_FOREVER);
     } catch (...) {  // the destructor of the stream waits
     }
     stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have reported them
-    runtime_.destroy_stream(stream_);
+    registry_.destroy_stream(stream_);
   }
   for (const auto& slot : slots_) {
-    if (slot->in != nullptr) runtime_.destroy_buffer(slot->in);
-    if (slot->out != nullptr) runtime_.destroy_buffer(slot->out);
-    if (slot->scratch != nullptr) runtime_.destroy_buffer(slot->scratch);
+    if (slot->in != nullptr) registry_.destroy_buffer(slot->in);
+    if (slot->out != nullptr) registry_.destroy_buffer(slot->out);
+    if (slot->scratch != nullptr) registry_.destroy_buffer(slot->scratch);
   }
   slots_.clear();
 }

@@ -12,10 +12,9 @@
 
 #include "pipeline/offload_executor.hpp"
 #include "runtime/event_group.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
-
-class Runtime;
 
 /// Runs batches on a place's domain, each in its own buffers, as actions of one stream: copy in,
 /// kernel, copy out. It first copies out the item counts of the kernel, for a whole tunnel, and
@@ -49,7 +48,8 @@ class KernelStage final : public OffloadExecutor {
   };
   /// The slot of one batch in flight.
   struct Slot final : EventGroup {
-    Slot(KernelStage& of, std::size_t number) : EventGroup(of.runtime_), stage(of), index(number) {}
+    Slot(KernelStage& of, std::size_t number)
+        : EventGroup(of.registry_), stage(of), index(number) {}
     void on_complete() noexcept override;
 
     KernelStage& stage;
@@ -77,7 +77,7 @@ class KernelStage final : public OffloadExecutor {
   weir_event copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in);
   std::size_t items_put(const Slot& slot, std::size_t output) const;
 
-  Runtime& runtime_;
+  Registry& registry_;
   weir_domain& domain_;
   const std::string name_;
   weir_stream* stream_ = nullptr;

@@ -74,7 +74,7 @@ weir_place& Pipeline::usual_place() {
 
 std::size_t Pipeline::group_of(weir_place* place) {
   weir_place& wanted = place != nullptr ? weir_place::check(place) : usual_place();
-  if (&wanted.domain().runtime() != &runtime_) {
+  if (&wanted.domain().context() != &runtime_) {
     fail_argument("place '{}' belongs to another runtime than pipeline '{}'", wanted.name(),
                   name());
   }
@@ -125,7 +125,7 @@ weir_place& Pipeline::check_place(weir_place* given, const std::string& stage) c
     fail_argument("stage '{}' has a kernel, but no place to run it", stage);
   }
   weir_place& place = weir_place::check(given);
-  if (&place.domain().runtime() != &runtime_) {
+  if (&place.domain().context() != &runtime_) {
     fail_argument("place '{}' belongs to another runtime than pipeline '{}'", place.name(),
                   flow_.name());
   }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "backend/invoke.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/context.hpp"
 #include "runtime/stream.hpp"
 
 namespace weir::rt {
@@ -35,12 +35,12 @@ Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
       device_ordered_(domain.info().resolves_dependences),
       paced_(!single_worker_ && domain.info().runs_host_code),
       virtual_time_(domain.info().virtual_time),
-      track_(domain.runtime().recorder().add_track(
+      track_(domain.context().recorder().add_track(
           {.name = name_,
            .domain = domain.name(),
            .kind = trace::Kind::compute,
            .width = static_cast<std::uint32_t>(cores_.size())})),
-      running_(domain.runtime().watched()
+      running_(domain.context().watched()
                    ? std::make_unique<RunningActions>(device_ordered_ ? kJobsListed : cores_.size())
                    : nullptr),
       submitted_events_(device_ordered_ ? std::make_unique<SubmittedEvents>() : nullptr),
@@ -53,7 +53,7 @@ Place::~Place() {
 }
 
 bool Place::Feed::calls_back() const noexcept {
-  return place_.domain_.runtime().awaits_callbacks();
+  return place_.domain_.context().awaits_callbacks();
 }
 
 void Place::push(Stream& stream) noexcept {

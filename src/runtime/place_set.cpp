@@ -1,13 +1,13 @@
 #include "runtime/place_set.hpp"
 
 #include "base/counted.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
-PlaceSet::PlaceSet(Runtime& runtime, const std::string& user, weir_place* const* places,
+PlaceSet::PlaceSet(Registry& registry, const std::string& user, weir_place* const* places,
                    std::size_t count)
-    : runtime_(runtime), owns_(count == 0) {
+    : registry_(registry), owns_(count == 0) {
   if (places == nullptr && count > 0) {
     fail_argument("{} {} given as NULL", counted(count, "place"), is_or_are(count));
   }
@@ -16,7 +16,7 @@ PlaceSet::PlaceSet(Runtime& runtime, const std::string& user, weir_place* const*
   }
   for (std::size_t i = 0; i < count; ++i) {
     weir_place& place = weir_place::check(places[i]);
-    if (&place.domain().runtime() != &runtime_) {
+    if (&place.domain().context() != &registry_) {
       fail_argument("place '{}' belongs to another runtime than {}", place.name(), user);
     }
     places_.push_back(&place);
@@ -33,10 +33,10 @@ PlaceSet::~PlaceSet() {
 }
 
 void PlaceSet::make_own() {
-  places_.reserve(runtime_.domain_count());
+  places_.reserve(registry_.domain_count());
   try {
-    for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
-      places_.push_back(runtime_.create_place(*runtime_.domain(i), WEIR_PLACE_OPTIONS_INIT));
+    for (std::size_t i = 0; i < registry_.domain_count(); ++i) {
+      places_.push_back(registry_.create_place(*registry_.domain(i), WEIR_PLACE_OPTIONS_INIT));
     }
   } catch (...) {
     destroy_own();
@@ -45,7 +45,7 @@ void PlaceSet::make_own() {
 }
 
 void PlaceSet::destroy_own() noexcept {
-  for (weir_place* const place : places_) runtime_.destroy_place(place);
+  for (weir_place* const place : places_) registry_.destroy_place(place);
 }
 
 }  // namespace weir::rt

@@ -9,7 +9,7 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Registry;
 
 /// Places of the program, or one of its own per domain with all free cores there, which the
 /// destructor destroys.
@@ -18,7 +18,8 @@ class PlaceSet {
   static constexpr std::size_t kMost = 64;
 
   /// `user`, as "queue 'q'", is for messages. Without `places` it creates its own. Throws Error.
-  PlaceSet(Runtime& runtime, const std::string& user, weir_place* const* places, std::size_t count);
+  PlaceSet(Registry& registry, const std::string& user, weir_place* const* places,
+           std::size_t count);
   PlaceSet(const PlaceSet&) = delete;
   PlaceSet& operator=(const PlaceSet&) = delete;
   ~PlaceSet();
@@ -29,7 +30,7 @@ class PlaceSet {
   void make_own();
   void destroy_own() noexcept;
 
-  Runtime& runtime_;
+  Registry& registry_;
   std::vector<weir_place*> places_;
   const bool owns_;
 };

@@ -189,7 +189,7 @@ Reductions::Partial Reductions::take_spare(std::uint64_t bytes) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name.c_str();
   spare_.reserve(made_ + 1);
-  const Partial made{queue_.runtime_.create_buffer(bytes, options), bytes};
+  const Partial made{queue_.runtime_.buffers().create(bytes, options), bytes};
   ++made_;
   return made;
 }

@@ -4,20 +4,47 @@
 
 #include <fmt/format.h>
 
-#include "base/log.hpp"
 #include "base/thread_role.hpp"
+#include "runtime/pipeline.hpp"
+#include "runtime/queue.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/share.hpp"
 
 namespace weir::rt {
+
+/// All queues. None is destroyed while this exists.
+class Runtime::PinnedQueues {
+ public:
+  explicit PinnedQueues(Runtime& runtime) : runtime_(runtime) {
+    sys::Lock lock(runtime_.mutex_);
+    list_.reserve(runtime_.queues_.size());
+    for (const auto& queue : runtime_.queues_) {
+      ++queue->pins;
+      list_.push_back(queue.get());
+    }
+  }
+  PinnedQueues(const PinnedQueues&) = delete;
+  PinnedQueues& operator=(const PinnedQueues&) = delete;
+  ~PinnedQueues() {
+    sys::Lock lock(runtime_.mutex_);
+    for (weir_queue* queue : list_) --queue->pins;
+    lock.unlock();
+    runtime_.queue_unpinned_.notify_all();
+  }
+
+  const std::vector<weir_queue*>& list() const noexcept { return list_; }
+
+ private:
+  Runtime& runtime_;
+  std::vector<weir_queue*> list_;
+};
 
 // ---- Task queues -------------------------------------------------------------------------------
 
 weir_queue* Runtime::create_queue(const weir_queue_options& options) {
-  std::uint64_t serial = 0;  // of no stream: its events are those of the tasks
+  const std::uint64_t serial = next_serial();  // of no stream: its events are those of the tasks
   {
     sys::Lock lock(mutex_);
-    serial = next_serial();
-    streams_made_.store(serial, std::memory_order_release);
     queues_.reserve(queues_.size() + 1);
   }
   Owned<weir_queue> queue(new weir_queue(*this, serial, options));
@@ -28,11 +55,11 @@ weir_queue* Runtime::create_queue(const weir_queue_options& options) {
 }
 
 void Runtime::destroy_queue(weir_queue* queue) noexcept {
-  if (destroyed_elsewhere(queue, &Runtime::destroy_queue)) return;
+  if (destroyed_elsewhere(queue, [this](weir_queue* dead) { destroy_queue(dead); })) return;
   Owned<weir_queue> dead;
   {
     sys::Lock lock(mutex_);
-    while (queue->pins > 0) stream_unpinned_.wait(lock);
+    while (queue->pins > 0) queue_unpinned_.wait(lock);
     const auto found = std::find_if(queues_.begin(), queues_.end(),
                                     [queue](const auto& owned) { return owned.get() == queue; });
     if (found == queues_.end()) return;
@@ -50,6 +77,16 @@ void Runtime::add_policy(const weir_policy_options& options) {
 std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
   sys::Lock lock(mutex_);
   return policies_.make(name);
+}
+
+void Runtime::with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use) {
+  const PinnedQueues all(*this);
+  use(all.list());
+}
+
+void Runtime::release_from_queues(weir_buffer& buffer) {
+  const PinnedQueues all(*this);
+  for (weir_queue* queue : all.list()) queue->release(buffer);
 }
 
 // ---- Shares -------------------------------------------------------------------------------------
@@ -76,7 +113,7 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
 }
 
 void Runtime::destroy_share(weir_share* share) noexcept {
-  if (destroyed_elsewhere(share, &Runtime::destroy_share)) return;
+  if (destroyed_elsewhere(share, [this](weir_share* dead) { destroy_share(dead); })) return;
   Owned<weir_share> dead;  // destroyed after the lock is released
   sys::Lock lock(mutex_);
   const auto found = std::find_if(shares_.begin(), shares_.end(),
@@ -104,7 +141,8 @@ weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
 }
 
 void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
-  if (destroyed_elsewhere(pipeline, &Runtime::destroy_pipeline)) return;
+  if (destroyed_elsewhere(pipeline, [this](weir_pipeline* dead) { destroy_pipeline(dead); }))
+    return;
   Owned<weir_pipeline> dead;
   {
     sys::Lock lock(mutex_);
@@ -114,6 +152,36 @@ void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
     dead = std::move(*found);
     pipelines_.erase(found);
   }
+}
+
+// ---- All ---------------------------------------------------------------------------------------
+
+WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
+  if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
+  const std::int64_t deadline = sys::deadline_after(timeout_ns);
+  const auto left = [&] { return time_until(deadline); };
+  const PinnedQueues queues(*this);
+  for (weir_queue* queue : queues.list()) {
+    WaitResult result = queue->synchronize(left());
+    if (result.timed_out()) return result;
+    const sys::Lock lock(mutex_);
+    if (unreported_failure_.status == WEIR_STATUS_OK) unreported_failure_ = std::move(result);
+  }
+  WaitResult result = drain_all(left());
+  if (result.timed_out()) return result;
+  const sys::Lock lock(mutex_);
+  WaitResult first = std::exchange(unreported_failure_, {});
+  return first.status == WEIR_STATUS_OK ? result : first;
+}
+
+void Runtime::report_unreported() noexcept {
+  {
+    sys::Lock lock(mutex_);
+    for (const auto& pipeline : pipelines_) pipeline->report_unreported();
+    for (const auto& queue : queues_) queue->report_unreported();
+    for (const auto& share : shares_) share->report_unreported();
+  }
+  report_unreported_streams();
 }
 
 }  // namespace weir::rt

@@ -8,7 +8,7 @@
 #include "base/counted.hpp"
 #include "base/thread_role.hpp"
 #include "pipeline/tunnel.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -44,18 +44,18 @@ weir_stencil_region item_of(const StencilPart& part) noexcept {
 
 StencilStage::StencilStage(weir_place& place, const std::string& name,
                            const weir_stencil_options& options)
-    : runtime_(place.domain().runtime()),
-      domain_(*runtime_.domain(place.domain().index())),
+    : registry_(Registry::of(place.domain().context())),
+      domain_(*registry_.domain(place.domain().index())),
       name_(name),
       value_bytes_(options.value_bytes),
       grid_(shape_of(options), name),
       kernel_(options.kernel != nullptr || options.kernel_name == nullptr
                   ? &weir_kernel::check(options.kernel)
-                  : &runtime_.kernels().find(options.kernel_name)),
+                  : &registry_.kernels().find(options.kernel_name)),
       room_(options.batch > 0 ? options.batch : kUsualRegions),
       room_is_given_(options.batch > 0),
       staged_(std::make_unique<sys::Atomic<Staging*>[]>(grid_.regions())) {
-  if (!runtime_.kernels().has(*kernel_)) {
+  if (!registry_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stencil '{}' belongs to another runtime", kernel_->name(), name_);
   }
   if (kernel_->code_for(domain_.info()) == nullptr) {
@@ -83,7 +83,7 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
   try {
     weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
     own.name = name_.c_str();
-    stream_ = runtime_.create_stream(place, own);
+    stream_ = registry_.create_stream(place, own);
     for (weir_buffer*& matrix : matrices_) matrix = make_buffer(result_->bytes(), "matrix");
   } catch (...) {
     close();
@@ -98,7 +98,7 @@ void StencilStage::check_result(const weir_stencil_options& options) const {
   }
   const weir_buffer& result = weir_buffer::check(options.result);
   const std::size_t bytes = options.rows * options.columns * value_bytes_;
-  if (result.owner() != &runtime_) {
+  if (result.owner() != &registry_) {
     fail_argument("buffer '{}' belongs to another runtime than stencil '{}'", result.name(), name_);
   }
   if (result.bytes() != bytes) {
@@ -113,7 +113,7 @@ weir_buffer* StencilStage::make_buffer(std::size_t bytes, const char* what) {
   const std::string name = fmt::format("{} of {}", what, name_);
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name.c_str();
-  return runtime_.create_buffer(bytes, options);
+  return registry_.buffers().create(bytes, options);
 }
 
 StencilStage::~StencilStage() { close(); }
@@ -125,20 +125,20 @@ void StencilStage::close() noexcept {
   }
   if (stream_ != nullptr) {
     try {
-      runtime_.await_end({stream_}, WEIR_FOREVER);
+      registry_.await_end({stream_}, WEIR_FOREVER);
     } catch (...) {  // the destructor of the stream waits
     }
     stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have reported them
-    runtime_.destroy_stream(stream_);
+    registry_.destroy_stream(stream_);
   }
   stream_ = nullptr;  // all batches in flight have completed
   for (weir_buffer*& matrix : matrices_) {
-    if (matrix != nullptr) runtime_.destroy_buffer(matrix);
+    if (matrix != nullptr) registry_.destroy_buffer(matrix);
     matrix = nullptr;
   }
   const sys::Lock lock(staging_mutex_);
   for (const auto& staging : staging_) {
-    if (staging->buffer != nullptr) runtime_.destroy_buffer(staging->buffer);
+    if (staging->buffer != nullptr) registry_.destroy_buffer(staging->buffer);
   }
   staging_.clear();
 }

@@ -16,10 +16,9 @@
 #include "pipeline/offload_executor.hpp"
 #include "pipeline/stencil_grid.hpp"
 #include "runtime/event_group.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
-
-class Runtime;
 
 /// Receives complete regions as batches, and copies each into one of two matrices in device memory.
 /// It enqueues a tile as soon as all regions that the tile reads are enqueued; the stream resolves
@@ -64,7 +63,7 @@ class StencilStage : public OffloadExecutor {
   };
   struct Slot final : EventGroup {
     Slot(StencilStage& of, std::size_t number, std::size_t room)
-        : EventGroup(of.runtime_), stage(of), index(number), items(room) {}
+        : EventGroup(of.registry_), stage(of), index(number), items(room) {}
     void on_complete() noexcept override { stage.over(*this); }
 
     StencilStage& stage;
@@ -91,7 +90,7 @@ class StencilStage : public OffloadExecutor {
   weir_region in_matrix(const StencilPart& part) const noexcept;
   weir_region in_staging(const StencilPart& part) const noexcept;
 
-  Runtime& runtime_;
+  Registry& registry_;
   weir_domain& domain_;
   const std::string name_;
   const std::size_t value_bytes_;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/context.hpp"
 #include "runtime/history.hpp"
-#include "runtime/runtime.hpp"
 
 namespace weir::rt {
 
@@ -31,16 +31,16 @@ struct Stream::CancelMessage : Message {
 Stream::Stream(Place& place, std::uint64_t serial, std::string name,
                const weir_stream_options& options)
     : place_(place),
-      runtime_(place.domain().runtime()),
+      context_(place.domain().context()),
       serial_(serial),
       name_(std::move(name)),
       policy_(options.policy),
       priority_(static_cast<std::size_t>(options.priority + 1)),
-      max_in_flight_(runtime_.max_in_flight(options.max_in_flight)),
+      max_in_flight_(context_.max_in_flight(options.max_in_flight)),
       device_ordered_(place.domain().info().resolves_dependences),
       dispatches_inline_(!device_ordered_ && !place.domain().info().copies_by_worker),
-      trace_index_(runtime_.recorder().add_stream(name_)),
-      actions_(runtime_.actions(), this),
+      trace_index_(context_.recorder().add_stream(name_)),
+      actions_(context_.actions(), this),
       engine_(options.policy, device_ordered_ ? Ordering::device : Ordering::host) {}
 
 Stream::~Stream() = default;
@@ -115,8 +115,8 @@ Action* Stream::advance() noexcept {
       } else {
         run_owner_pass();
       }
-      if (Action* const granted = memory_ready_.pop()) {
-        if (end_if_not_to_run(*granted)) return granted;
+      if (Action* const action = memory_ready_.pop()) {
+        if (end_if_not_to_run(*action)) return action;
         continue;
       }
       if (Action* const ready = next_job()) {
@@ -239,11 +239,11 @@ void Stream::watch_events(Action& action) noexcept {
   for (EventWait& wait : action.events()) {
     const std::uint64_t id = wait.event.opaque[1];
     if (id == 0) continue;
-    if (runtime_.slot_of(wait.event).watch(id, wait)) {
+    if (context_.slot_of(wait.event).watch(id, wait)) {
       ++action.pending;
       if (device_ordered_) find_submission(wait);
     } else if (!wait.ignores_failure) {
-      const FailureLog::Entry entry = runtime_.failures().find(id);
+      const FailureLog::Entry entry = context_.failures().find(id);
       if (entry.status == WEIR_STATUS_CANCELLED && survives_cancel(action)) continue;
       action.failure.merge(entry.failure);
     }
@@ -295,7 +295,7 @@ void Stream::take_message(Message& message) noexcept {
     case Message::Kind::retry: {
       auto& action = static_cast<Action&>(message);
       if (is_cancelled(action)) {
-        runtime_.cancel_memory_request(action);
+        context_.cancel_memory_request(action);
         complete_unrun(action);
       } else if (action.kind == ActionKind::transfer &&
                  !(device_ordered_ && !action.host_ordered)) {
@@ -329,7 +329,7 @@ void Stream::cancel_now(const CancelMessage& message) noexcept {
     if (action.started || action.status != WEIR_STATUS_CANCELLED) return;
     for (EventWait& wait : action.events()) {
       const std::uint64_t id = wait.event.opaque[1];
-      if (id == 0 || !runtime_.slot_of(wait.event).unwatch(id, wait)) continue;
+      if (id == 0 || !context_.slot_of(wait.event).unwatch(id, wait)) continue;
       satisfy(wait, {});
     }
   });
@@ -379,7 +379,7 @@ bool Stream::acquire(Action& action) noexcept {
     stamp_ready(action);
   if (!action.needs_memory) return true;
   Outcome why;
-  switch (runtime_.acquire_memory(action, why)) {
+  switch (context_.acquire_memory(action, why)) {
     case Residency::Grant::granted: return true;
     case Residency::Grant::waiting: return false;
     case Residency::Grant::refused: break;
@@ -389,7 +389,7 @@ bool Stream::acquire(Action& action) noexcept {
   return false;
 }
 
-void Stream::release_memory(Action& action) noexcept { runtime_.release_memory(action); }
+void Stream::release_memory(Action& action) noexcept { context_.release_memory(action); }
 
 void Stream::start_transfer(Action& action) noexcept {
   if (!acquire(action)) return;
@@ -401,7 +401,7 @@ void Stream::start_transfer(Action& action) noexcept {
 
 CopyEnd Stream::end_of_copy(const Action& action, std::size_t end) const noexcept {
   const Operand& operand = action.operands()[end];
-  return {operand.memory == kHostMemory ? nullptr : &runtime_.device_of(operand.memory),
+  return {operand.memory == kHostMemory ? nullptr : &context_.device_of(operand.memory),
           operand.buffer->address_in(operand.memory), operand.region()};
 }
 
@@ -451,7 +451,7 @@ void Stream::grant_room() noexcept {
       continue;
     }
     *link = request->next;
-    request->granted.deliver();  // last access: it is on the stack of the waiting thread
+    request->signal.deliver();  // last access: it is on the stack of the waiting thread
   }
 }
 
@@ -465,7 +465,7 @@ void Stream::retire(Action& action) noexcept {
   Waiter* waiters = nullptr;
   bool kept = false;
   if (action.has_event) {
-    if (action.failure) kept = runtime_.failures().add(action);
+    if (action.failure) kept = context_.failures().add(action);
     waiters = action.event.close(action.id(), action.waiters);
   }
   // A thread that reads the count sees the events as complete; a waiter that is notified sees the

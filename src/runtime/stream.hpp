@@ -25,7 +25,7 @@
 namespace weir::rt {
 
 class History;
-class Runtime;
+class Context;
 class StreamReport;
 
 /// Notified of the completion of an action, whose slot and times are still valid then.
@@ -47,7 +47,7 @@ class Stream : private CopySink {
   /// Returns one end of a copy: 0 is the source, 1 the target.
   CopyEnd end_of_copy(const Action& action, std::size_t end) const noexcept;
   Domain& domain() const noexcept { return place_.domain(); }
-  Runtime& runtime() const noexcept { return runtime_; }
+  Context& context() const noexcept { return context_; }
   const std::string& name() const noexcept { return name_; }
   std::uint64_t serial() const noexcept { return serial_; }
   std::size_t priority() const noexcept { return priority_; }
@@ -213,7 +213,7 @@ class Stream : private CopySink {
   /// From a thread that waits to enqueue.
   struct RoomRequest : Message {
     std::uint64_t completed = 0;  ///< number of actions that must be complete
-    Signal granted;
+    Signal signal;
     RoomRequest* next = nullptr;
   };
 
@@ -287,7 +287,7 @@ class Stream : private CopySink {
   void trace_end(Action& action) noexcept;
 
   Place& place_;
-  Runtime& runtime_;
+  Context& context_;
   const std::uint64_t serial_;
   const std::string name_;
   const weir_dependence_policy policy_;

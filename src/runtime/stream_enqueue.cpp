@@ -5,7 +5,8 @@
 
 #include "base/counted.hpp"
 #include "base/thread_role.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/context.hpp"
+#include "runtime/waiting.hpp"
 
 namespace weir::rt {
 
@@ -42,7 +43,7 @@ bool same_shape(const Region& a, const Region& b) noexcept {
                                                            weir_access access,
                                                            const Domain* domain) const {
   weir_buffer& buffer = weir_buffer::check(handle);
-  if (buffer.owner() != &runtime_) {
+  if (buffer.owner() != &context_) {
     fail_argument("buffer '{}' belongs to another runtime than stream '{}'", buffer.name(), name_);
   }
   if (access < WEIR_ACCESS_READ || access > WEIR_ACCESS_READ_WRITE) {
@@ -74,7 +75,7 @@ void Stream::make_room() {
     request.message_kind = Message::Kind::room;
     request.completed = pushed - max_in_flight_ + part;
     post(request);
-    wait_for_signal(runtime_, request.granted, 1, sys::kNever);
+    wait_for_signal(context_, request.signal, 1, sys::kNever);
   }
 }
 
@@ -98,7 +99,7 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     action.elided = false;
     action.named = false;
     action.needs_memory = false;
-    action.traced = runtime_.recorder().on();
+    action.traced = context_.recorder().on();
     action.timed = action.clears_poison = action.non_ordering = false;
     action.priority_class = Action::kDefaultPriorityClass;
     try {
@@ -114,9 +115,9 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     action.event.open(id);
     if (action.traced) [[unlikely]] {
       action.times() = {};
-      action.times().enqueued = runtime_.now_ns();
+      action.times().enqueued = context_.now_ns();
     }
-    if (with_event) event = runtime_.event_of(action, id);
+    if (with_event) event = context_.event_of(action, id);
     idle = producer_lock.push(action);
   }
   if (idle && mailbox_.try_own()) schedule();
@@ -230,7 +231,7 @@ const KernelCode& Stream::code_of(const weir_kernel& kernel) {
   CachedCode& cached = code_cache_[kernel.number() % kCodeCache];
   if (cached.kernel == &kernel) [[likely]]
     return *cached.code;
-  if (!runtime_.kernels().has(kernel)) {
+  if (!context_.kernels().has(kernel)) {
     fail_argument("kernel '{}' belongs to another runtime than stream '{}'", kernel.name(), name_);
   }
   const std::string& backend = domain().info().backend;
@@ -255,7 +256,7 @@ void Stream::fill_compute(Action& action, const weir_compute& compute,
   check_waits(events);
   const weir_kernel& kernel = compute.kernel != nullptr || compute.kernel_name == nullptr
                                   ? weir_kernel::check(compute.kernel)
-                                  : runtime_.kernels().find(compute.kernel_name);
+                                  : context_.kernels().find(compute.kernel_name);
   action.reserve(compute.operand_count, compute.scalar_count, events.size());
   action.code = &code_of(kernel);
   if (action.code->portable != nullptr) [[unlikely]] {
@@ -279,7 +280,7 @@ void Stream::fill_transfer(Action& action, const weir_transfer& transfer,
   const auto domain_of = [&](const weir_endpoint& end) -> const Domain* {
     if (end.domain == nullptr) return nullptr;
     const weir_domain& given = weir_domain::check(end.domain);
-    if (&given.runtime() != &runtime_) {
+    if (&given.context() != &context_) {
       fail_argument("domain '{}' belongs to another runtime than stream '{}'", given.name(), name_);
     }
     return &given;
@@ -376,7 +377,7 @@ void Stream::fill_sync(Action& action, const weir_sync& sync) const {
   check_array(sync.operands, sync.operand_count, "operand");
   check_array(sync.events, sync.event_count, "event");
   for (std::size_t i = 0; i < sync.event_count; ++i) {
-    runtime_.check_event(sync.events[i]);
+    context_.check_event(sync.events[i]);
     check_not_later(sync.events[i]);
   }
   action.reserve(sync.operand_count, 0, sync.event_count);

@@ -1,9 +1,9 @@
 // The report of a stream's actions for the watchdog.
 #include <fmt/format.h>
 
-#include "runtime/runtime.hpp"
+#include "runtime/context.hpp"
 #include "runtime/stream.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/stream_report.hpp"
 
 namespace weir::rt {
 
@@ -49,7 +49,7 @@ void Stream::write_report(Message& message) noexcept {
   std::vector<StreamReport::Line> lines;
   try {
     engine_.each_admitted([&](Action& action) {
-      if (lines.size() == Watchdog::kListed) return;
+      if (lines.size() == StreamReport::kMostLines) return;
       lines.push_back(
           {fmt::format("'{}', action {}, {}", action.label(), action.sequence(), state_of(action)),
            incomplete_events(action)});
@@ -61,7 +61,7 @@ void Stream::write_report(Message& message) noexcept {
 
 std::string Stream::state_of(const Action& action) const {
   if (action.started) {
-    const std::string memory = runtime_.awaited_memory(action);
+    const std::string memory = context_.awaited_memory(action);
     if (!memory.empty()) return fmt::format("waits for memory of '{}'", memory);
     return action.kind == ActionKind::transfer ? "is being copied" : "has been given to a worker";
   }
@@ -76,9 +76,22 @@ std::vector<std::uint64_t> Stream::incomplete_events(Action& action) const {
   std::vector<std::uint64_t> missing;
   for (const EventWait& wait : action.events()) {
     const std::uint64_t id = wait.event.opaque[1];
-    if (id != 0 && !runtime_.slot_of(wait.event).event.is_complete(id)) missing.push_back(id);
+    if (id != 0 && !context_.slot_of(wait.event).event.is_complete(id)) missing.push_back(id);
   }
   return missing;
+}
+
+void StreamReport::answer(std::vector<Line> lines) noexcept {
+  sys::Lock lock(mutex_);
+  lines_ = std::move(lines);
+  ready_ = true;
+  answered_.notify_all();
+}
+
+bool StreamReport::wait(std::int64_t deadline_ns) {
+  sys::Lock lock(mutex_);
+  while (!ready_ && sys::now_ns() < deadline_ns) answered_.wait_until(lock, deadline_ns);
+  return ready_;
 }
 
 }  // namespace weir::rt

@@ -3,19 +3,19 @@
 
 #include <cstring>
 
+#include "runtime/context.hpp"
 #include "runtime/history.hpp"
-#include "runtime/runtime.hpp"
 
 namespace weir::rt {
 
 void Stream::stamp_ready(Action& action) noexcept {
-  if (action.times().ready == 0) action.times().ready = runtime_.now_ns();
+  if (action.times().ready == 0) action.times().ready = context_.now_ns();
 }
 
 void Stream::trace_admission(const Action& action) noexcept {
   try {
     if (!history_) history_ = std::make_unique<History>(policy_);
-    trace::Recorder& recorder = runtime_.recorder();
+    trace::Recorder& recorder = context_.recorder();
     recorder.record_dependences(action.id(), history_->note(action));
     for (const EventWait& wait : const_cast<Action&>(action).events()) {
       const std::uint64_t id = wait.event.opaque[1];
@@ -32,7 +32,7 @@ void Stream::trace_order(const Action& action) noexcept {
   const bool orders = action.kind == ActionKind::barrier || action.kind == ActionKind::marker;
   if (!orders) return history_->note_end(action);
   const std::uint64_t last = history_->last_ended();
-  if (last != 0) runtime_.recorder().record_dependences(action.id(), {&last, 1});
+  if (last != 0) context_.recorder().record_dependences(action.id(), {&last, 1});
 }
 
 std::uint16_t Stream::cores_of(const Action& action) const noexcept {
@@ -67,7 +67,7 @@ void Stream::trace_end(Action& action) noexcept {
                                                                 : trace::Kind::sync,
                      .status = action.status};
   std::strncpy(entry.name.data(), action.label(), entry.name.size() - 1);
-  runtime_.recorder().record(entry);
+  context_.recorder().record(entry);
 }
 
 }  // namespace weir::rt

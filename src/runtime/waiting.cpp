@@ -5,8 +5,8 @@
 
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
+#include "runtime/context.hpp"
 #include "runtime/host_waiter.hpp"
-#include "runtime/runtime.hpp"
 
 namespace weir::rt {
 
@@ -18,8 +18,8 @@ constexpr std::int64_t kPartingNs = 20'000;
 /// Waiters for a list of events. After its destruction no thread delivers to them.
 class WaitList {
  public:
-  WaitList(Runtime& runtime, std::span<const weir_event> events)
-      : runtime_(runtime), events_(events), waiters_(events.size()) {}
+  WaitList(Context& context, std::span<const weir_event> events)
+      : context_(context), events_(events), waiters_(events.size()) {}
   WaitList(const WaitList&) = delete;
   WaitList& operator=(const WaitList&) = delete;
 
@@ -27,7 +27,7 @@ class WaitList {
     std::uint32_t late = 0;
     for (std::size_t i = 0; i < waiters_.size(); ++i) {
       if (!waiters_[i].watching) continue;
-      if (!runtime_.slot_of(events_[i]).unwatch(events_[i].opaque[1], waiters_[i])) ++late;
+      if (!context_.slot_of(events_[i]).unwatch(events_[i].opaque[1], waiters_[i])) ++late;
     }
     // Waiters that unwatch() did not remove are delivered, or being delivered.
     while (signal_.count() < late) sys::yield();
@@ -39,13 +39,13 @@ class WaitList {
       HostWaiter& waiter = waiters_[i];
       waiter.signal = &signal_;
       waiter.deliver = HostWaiter::on_deliver;
-      waiter.watching = id != 0 && runtime_.slot_of(events_[i]).watch(id, waiter);
+      waiter.watching = id != 0 && context_.slot_of(events_[i]).watch(id, waiter);
       if (waiter.watching) {
         ++watched_;
         continue;
       }
       if (id != 0) {
-        FailureLog::Entry entry = runtime_.failures().find(id);
+        FailureLog::Entry entry = context_.failures().find(id);
         waiter.status = entry.status;
         waiter.failure = std::move(entry.failure);
       }
@@ -63,7 +63,7 @@ class WaitList {
   }
 
  private:
-  Runtime& runtime_;
+  Context& context_;
   std::span<const weir_event> events_;
   std::vector<HostWaiter> waiters_;
   Signal signal_;
@@ -77,12 +77,12 @@ std::int64_t time_until(std::int64_t deadline_ns) noexcept {
   return std::max<std::int64_t>(0, deadline_ns - sys::now_ns());
 }
 
-bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
+bool wait_for_signal(Context& context, Signal& signal, std::uint32_t wanted,
                      std::int64_t deadline_ns) noexcept {
-  std::int64_t spin_until = sys::now_ns() + runtime.spin_ns();
+  std::int64_t spin_until = sys::now_ns() + context.spin_ns();
   while (signal.count() < wanted) {
-    if (runtime.virtual_time()) {
-      if (runtime.drive()) {
+    if (context.virtual_time()) {
+      if (context.drive()) {
         if (sys::now_ns() >= deadline_ns) break;
         continue;
       }
@@ -94,34 +94,34 @@ bool wait_for_signal(Runtime& runtime, Signal& signal, std::uint32_t wanted,
     const std::int64_t now = sys::now_ns();
     if (now >= deadline_ns) break;
     if (now >= spin_until) {
-      runtime.end_polling();
+      context.end_polling();
       signal.sleep(wanted, deadline_ns);
       break;
     }
     bool helped = false;
     const int looks =
-        runtime.has_polled_devices() ? 4 : 32;  // polling devices takes longer than pausing
+        context.has_polled_devices() ? 4 : 32;  // polling devices takes longer than pausing
     for (int i = 0; i < looks && signal.count() < wanted; ++i) {
-      helped |= runtime.poll_devices();
+      helped |= context.poll_devices();
       sys::pause();
     }
     if (helped) {
-      spin_until = sys::now_ns() + runtime.spin_ns();
-    } else if (runtime.core_sharing().yield()) {
+      spin_until = sys::now_ns() + context.spin_ns();
+    } else if (context.core_sharing().yield()) {
       signal.sleep(wanted, std::min(deadline_ns, sys::now_ns() + kPartingNs));
     }
   }
   return signal.count() >= wanted;
 }
 
-WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
+WaitResult wait_for_events(Context& context, std::span<const weir_event> events,
                            weir_wait_mode mode, std::int64_t timeout_ns) {
   if (events.empty()) return {};
   if (mode != WEIR_WAIT_MODE_ALL && mode != WEIR_WAIT_MODE_ANY) {
     fail_argument("wait mode {} is neither all nor any", static_cast<int>(mode));
   }
-  for (const weir_event& event : events) runtime.check_event(event);
-  WaitList list(runtime, events);
+  for (const weir_event& event : events) context.check_event(event);
+  WaitList list(context, events);
   list.watch();
   const bool any = mode == WEIR_WAIT_MODE_ANY;
   const bool done_already = list.watched() == 0 || (any && list.watched() < events.size());
@@ -129,7 +129,7 @@ WaitResult wait_for_events(Runtime& runtime, std::span<const weir_event> events,
     fail(WEIR_STATUS_BUSY, "a kernel or callback must not wait: it would block what it waits for");
   }
   if (!done_already) {
-    wait_for_signal(runtime, list.signal(), any ? 1 : list.watched(),
+    wait_for_signal(context, list.signal(), any ? 1 : list.watched(),
                     sys::deadline_after(timeout_ns));
   }
   WaitResult result;

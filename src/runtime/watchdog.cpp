@@ -8,6 +8,7 @@
 
 #include "base/local_rank.hpp"
 #include "runtime/pipeline.hpp"
+#include "runtime/queue.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -105,19 +106,6 @@ std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_
 }
 
 }  // namespace
-
-void StreamReport::answer(std::vector<Line> lines) noexcept {
-  sys::Lock lock(mutex_);
-  lines_ = std::move(lines);
-  ready_ = true;
-  answered_.notify_all();
-}
-
-bool StreamReport::wait(std::int64_t deadline_ns) {
-  sys::Lock lock(mutex_);
-  while (!ready_ && sys::now_ns() < deadline_ns) answered_.wait_until(lock, deadline_ns);
-  return ready_;
-}
 
 Watchdog::Watchdog(Runtime& runtime, std::int64_t limit_ns)
     : runtime_(runtime), limit_ns_(limit_ns), thread_("weir watchdog", [this] { watch(); }) {}

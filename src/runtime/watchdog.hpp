@@ -3,38 +3,13 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/threads.hpp"
-#include "runtime/running_actions.hpp"
+#include "runtime/stream_report.hpp"
 
 namespace weir::rt {
 
-class Place;
 class Runtime;
-class Stream;
-
-/// A report of a stream's actions. The owner of the stream fills it in, because only the owner may
-/// read them; the watchdog waits for it up to a deadline.
-class StreamReport {
- public:
-  struct Line {
-    std::string text;
-    std::vector<std::uint64_t> events;  ///< ids of the events that it waits for
-  };
-
-  /// Called by the owner: sets the answer.
-  void answer(std::vector<Line> lines) noexcept;
-  /// Called by the watchdog: returns whether there is an answer before the deadline.
-  bool wait(std::int64_t deadline_ns);
-  const std::vector<Line>& lines() const noexcept { return lines_; }
-
- private:
-  sys::Mutex mutex_;
-  sys::Condition answered_;
-  bool ready_ WEIR_GUARDED_BY(mutex_) = false;
-  std::vector<Line> lines_ WEIR_GUARDED_BY(mutex_);
-};
 
 /// Prints a report on standard error, once for each standstill: when actions, tasks or a pipeline
 /// are incomplete and nothing of the runtime has completed for a time. The report says what runs
@@ -45,7 +20,7 @@ class StreamReport {
 class Watchdog {
  public:
   /// Maximum number of actions of a stream, or deferred tasks of a queue, in a report.
-  static constexpr std::size_t kListed = 8;
+  static constexpr std::size_t kListed = StreamReport::kMostLines;
 
   /// Throws Error if it cannot start a thread.
   Watchdog(Runtime& runtime, std::int64_t limit_ns);

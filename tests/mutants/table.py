@@ -344,7 +344,7 @@ MUTANTS = [
            "(feed_empty_ && streams_->reached_mark(stream_index))", "feed_empty_", ("unit_backends",)),
     Mutant("what a closed feed put is forgotten", "src/pipeline/flow.cpp",
            "  (*common)->take_over(own, options_.epochs);\n", "", DEVICE_STAGES),
-    Mutant("a stream goes while its last copies are under way", "src/runtime/runtime.cpp",
+    Mutant("a stream goes while its last copies are under way", "src/runtime/registry.cpp",
            "} while (!stream->is_complete());", "} while (false);", DEVICE_STAGES),
     # Shares.
     Mutant("what a lost card had is forgotten", "src/runtime/share.cpp",

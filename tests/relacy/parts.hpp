@@ -4,12 +4,12 @@
 // - Pace::typical_ns_, Residency::used_ and bytes_moved_, the counters of a stream but its
 // progress,
 //   Recorder::budget_ and dropped_: estimates and statistics, relaxed.
-// - streams_made_, places_made_, Recorder's serial: unique numbers.
+// - serials_, places_made_, Recorder's serial: unique numbers.
 // - Buffer::users_: bits that are only set, by the thread whose call uses the buffer. To destroy it
 //   meanwhile is an error of the program.
 // - Recorder::on_ and generation_, SimClock::now_: values; what belongs to them is under a mutex.
 // - The address of an OpenMP function in WorkerTeam: every thread finds the same.
-// Runtime::driving_ is a SpinLock.
+// Context::driving_ is a SpinLock.
 #pragma once
 
 #include "checker.hpp"
