@@ -53,7 +53,7 @@ void weir_pipeline_destroy(weir_pipeline* pipeline) {
   if (pipeline == nullptr) return;
   guard([&] {
     weir_pipeline& live = weir_pipeline::check(pipeline);
-    live.runtime().destroy_pipeline(&live);
+    Runtime::of(live.registry()).destroy_pipeline(&live);
   });
 }
 

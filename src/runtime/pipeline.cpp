@@ -7,7 +7,7 @@
 
 #include "base/thread_role.hpp"
 #include "runtime/kernel_stage.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -26,16 +26,16 @@ bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
 
 }  // namespace
 
-Pipeline::Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options)
-    : runtime_(runtime), flow_(std::move(name), options), usual_place_(options.place) {
+Pipeline::Pipeline(Registry& registry, std::string name, const weir_pipeline_options& options)
+    : registry_(registry), flow_(std::move(name), options), usual_place_(options.place) {
   if (virtual_time()) {
-    flow_.let_time_pass([this] { return runtime_.drive(); }, [this] { return runtime_.now_ns(); });
+    flow_.let_time_pass([this] { return registry_.drive(); }, [this] { return registry_.now_ns(); });
   } else if (usual_place_ != nullptr) {
     group_of(usual_place_);
   }
 }
 
-bool Pipeline::virtual_time() const noexcept { return runtime_.virtual_time(); }
+bool Pipeline::virtual_time() const noexcept { return registry_.virtual_time(); }
 
 Pipeline::~Pipeline() {
   flow_.cancel();
@@ -43,26 +43,26 @@ Pipeline::~Pipeline() {
   executors_.clear();
   stencils_.clear();
   flow_.report_unreported();
-  if (own_place_ != nullptr) runtime_.destroy_place(own_place_);
+  if (own_place_ != nullptr) registry_.destroy_place(own_place_);
 }
 
 void Pipeline::end_workers() noexcept {
-  for (weir_stream* stream : streams_) runtime_.destroy_stream(stream);
+  for (weir_stream* stream : streams_) registry_.destroy_stream(stream);
   streams_.clear();
 }
 
 /// Returns a place with all free cores of the first host domain; all its cores if none is free.
 weir_place& Pipeline::usual_place() {
   if (usual_place_ != nullptr) return *usual_place_;
-  for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
-    weir_domain& domain = *runtime_.domain(i);
+  for (std::size_t i = 0; i < registry_.domain_count(); ++i) {
+    weir_domain& domain = *registry_.domain(i);
     if (!is_host(domain)) continue;
     weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
-    if (runtime_.free_cores(domain) == 0) {
+    if (registry_.free_cores(domain) == 0) {
       options.oversubscribe = true;
       options.core_count = domain.info().cores;
     }
-    own_place_ = runtime_.create_place(domain, options);
+    own_place_ = registry_.create_place(domain, options);
     return *(usual_place_ = own_place_);
   }
   fail(WEIR_STATUS_UNSUPPORTED,
@@ -74,7 +74,7 @@ weir_place& Pipeline::usual_place() {
 
 std::size_t Pipeline::group_of(weir_place* place) {
   weir_place& wanted = place != nullptr ? weir_place::check(place) : usual_place();
-  if (&wanted.domain().context() != &runtime_) {
+  if (&wanted.domain().context() != &registry_) {
     fail_argument("place '{}' belongs to another runtime than pipeline '{}'", wanted.name(),
                   name());
   }
@@ -125,7 +125,7 @@ weir_place& Pipeline::check_place(weir_place* given, const std::string& stage) c
     fail_argument("stage '{}' has a kernel, but no place to run it", stage);
   }
   weir_place& place = weir_place::check(given);
-  if (&place.domain().context() != &runtime_) {
+  if (&place.domain().context() != &registry_) {
     fail_argument("place '{}' belongs to another runtime than pipeline '{}'", place.name(),
                   flow_.name());
   }
@@ -196,14 +196,14 @@ void Pipeline::start_worker(weir_place& place, std::size_t worker) {
   const std::string name = fmt::format("{}/{}", flow_.name(), worker);
   options.name = name.c_str();
   streams_.reserve(streams_.size() + 1);
-  weir_stream* const stream = runtime_.create_stream(place, options);
+  weir_stream* const stream = registry_.create_stream(place, options);
   streams_.push_back(stream);
   const weir_scalar scalars[] = {
       weir_scalar_u64(reinterpret_cast<std::uint64_t>(&flow_)),
       weir_scalar_u64(worker),
   };
   weir_compute compute = WEIR_COMPUTE_INIT;
-  compute.kernel = &runtime_.service_kernel("weir.pipeline", work);
+  compute.kernel = &registry_.service_kernel("weir.pipeline", work);
   compute.scalars = scalars;
   compute.scalar_count = std::size(scalars);
   compute.name = flow_.name().c_str();

@@ -20,21 +20,21 @@
 namespace weir::rt {
 
 class Place;
-class Runtime;
+class Registry;
 
 /// Runs a worker on each core of its places. A worker is an action that lasts as long as the
 /// pipeline, in a stream of its own, so that no worker waits for another. In virtual time there is
 /// one worker: the thread that waits.
 class Pipeline {
  public:
-  Pipeline(Runtime& runtime, std::string name, const weir_pipeline_options& options);
+  Pipeline(Registry& registry, std::string name, const weir_pipeline_options& options);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
   /// Cancels the pipeline if it runs, and waits.
   ~Pipeline();
 
   const std::string& name() const noexcept { return flow_.name(); }
-  Runtime& runtime() const noexcept { return runtime_; }
+  Registry& registry() const noexcept { return registry_; }
   Flow& flow() noexcept { return flow_; }
 
   // Called by the program. They throw Error.
@@ -59,7 +59,7 @@ class Pipeline {
   void start_worker(weir_place& place, std::size_t worker);
   void end_workers() noexcept;
 
-  Runtime& runtime_;
+  Registry& registry_;
   Flow flow_;
   weir_place* usual_place_;
   weir_place* own_place_ = nullptr;

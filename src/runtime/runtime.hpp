@@ -32,6 +32,9 @@ class Runtime : public Registry {
  public:
   using EnqueueChunk = std::function<weir_event(const weir_chunk&)>;
 
+  /// Returns the runtime of a registry; each registry is the base of one.
+  static Runtime& of(Registry& registry) noexcept { return static_cast<Runtime&>(registry); }
+
   explicit Runtime(const weir_runtime_options& options);
   ~Runtime();
 
