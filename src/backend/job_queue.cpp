@@ -19,9 +19,9 @@ std::uint64_t JobQueue::ReadyJobs::take_first() noexcept {
   return number;
 }
 
-JobQueue::JobQueue(PlaceFeed& feed) : feed_(feed), slots_(kWindow) {
+JobQueue::JobQueue(PlaceFeed& feed) : feed_(feed) {
   for (Numbers* const list : {&ended_, &taken_}) list->reserve(kWindow);
-  for (PendingJob& slot : slots_) slot.dependents.reserve(kWindow);
+  for (std::uint64_t id = 0; id < kWindow; ++id) jobs_.slot_of(id).dependents.reserve(kWindow);
 }
 
 void JobQueue::wait_for_callers() const noexcept {
@@ -29,8 +29,7 @@ void JobQueue::wait_for_callers() const noexcept {
 }
 
 bool JobQueue::needs_serving() const noexcept {
-  return to_serve_.load(std::memory_order_seq_cst) > 0 ||
-         (next_ - first_ < kWindow && feed_.has_work());
+  return to_serve_.load(std::memory_order_seq_cst) > 0 || (!jobs_.full() && feed_.has_work());
 }
 
 bool JobQueue::has_work() const noexcept { return to_run_.load(std::memory_order_seq_cst) > 0; }
@@ -39,7 +38,7 @@ bool JobQueue::next(Worker& worker, Job& job) noexcept {
   {
     const sys::Lock lock(mutex_);
     if (calls_.empty()) return false;
-    PendingJob& slot = slot_of(calls_.take_first());
+    PendingJob& slot = jobs_.slot_of(calls_.take_first());
     to_run_.fetch_sub(1, std::memory_order_seq_cst);
     worker.current = &slot;
     job = slot.job;
@@ -81,10 +80,10 @@ void JobQueue::record_end(PendingJob& slot, Outcome outcome, bool by_core) noexc
   callers_.fetch_sub(1, std::memory_order_release);
 }
 
-/// Whether a core that takes the next job will complete it soon. Requires the mutex.
+/// Whether a core that takes the next job will complete it soon.
 bool JobQueue::more_soon() const noexcept {
   return !calls_.empty() && copies_.empty() && ended_.size() < kMaxReportedAtOnce &&
-         slot_of(calls_.first()).job.brief;
+         jobs_.slot_of(calls_.first()).job.brief;
 }
 
 bool JobQueue::serve() noexcept {
@@ -103,13 +102,12 @@ bool JobQueue::return_ended() noexcept {
   }
   const bool any = !taken_.empty();
   for (const std::uint64_t number : taken_) {
-    PendingJob& slot = slot_of(number);
+    PendingJob& slot = jobs_.slot_of(number);
     feed_.finish(slot.worker, slot.job, std::exchange(slot.outcome, {}));
-    slot.job.id = 0;
+    jobs_.remove(slot);
   }
   taken_.clear();
-  while (first_ < next_ && slot_of(first_).job.id == 0) ++first_;
-  failed_.forget_before(first_);
+  failed_.forget_before(jobs_.first());
   return any;
 }
 
@@ -122,17 +120,17 @@ bool JobQueue::start_copy() noexcept {
     number = copies_.take_first();
     to_serve_.fetch_sub(1, std::memory_order_seq_cst);
   }
-  PendingJob& slot = slot_of(number);
+  PendingJob& slot = jobs_.slot_of(number);
   copy({.source = slot.job.from, .target = slot.job.to, .sink = this, .token = &slot});
   return true;
 }
 
 /// Takes a job from the feed. Returns false if there is none, or no room.
 bool JobQueue::take_jobs() noexcept {
-  if (next_ - first_ == kWindow) return false;
-  PendingJob& slot = slot_of(next_);
+  if (jobs_.full()) return false;
+  PendingJob& slot = jobs_.free_slot();
   if (!feed_.next(slot.worker, slot.job)) return false;
-  ++next_;
+  jobs_.add();
   const sys::Lock lock(mutex_);
   admit(slot);
   return true;
@@ -144,10 +142,10 @@ void JobQueue::admit(PendingJob& slot) noexcept {
   slot.unmet = 0;
   slot.dependents.clear();
   for (const std::uint64_t earlier : slot.job.waits) {
-    PendingJob& other = slot_of(earlier);
-    if (other.job.id != earlier || other.complete) continue;
-    if (!other.dependents.empty() && other.dependents.back() == slot.job.id) continue;
-    other.dependents.push_back(slot.job.id);
+    PendingJob* const other = jobs_.find(earlier);
+    if (other == nullptr || other->complete) continue;
+    if (!other->dependents.empty() && other->dependents.back() == slot.job.id) continue;
+    other->dependents.push_back(slot.job.id);
     ++slot.unmet;
   }
   if (slot.unmet == 0) make_ready(slot);
@@ -168,7 +166,7 @@ void JobQueue::end(PendingJob& slot, Outcome outcome) noexcept {
   ended_.push_back(slot.job.id);
   to_serve_.fetch_add(1, std::memory_order_seq_cst);
   for (const std::uint64_t number : slot.dependents) {
-    PendingJob& dependent = slot_of(number);
+    PendingJob& dependent = jobs_.slot_of(number);
     dependent.poisoned = dependent.poisoned || failed;
     if (--dependent.unmet == 0) make_ready(dependent);
   }

@@ -6,6 +6,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/failed_jobs.hpp"
+#include "backend/job_window.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -42,7 +43,7 @@ class JobQueue : public PlaceFeed, private CopySink {
 
   /// Returns completed jobs to the feed and takes new ones. Returns whether it did anything.
   bool serve() noexcept;
-  /// Whether serve() may have something to do. Any thread.
+  /// Whether serve() may have something to do. By the thread that calls it.
   bool needs_serving() const noexcept;
 
  private:
@@ -76,10 +77,6 @@ class JobQueue : public PlaceFeed, private CopySink {
   };
   static constexpr std::size_t kMaxReportedAtOnce = 32;  ///< brief jobs
 
-  PendingJob& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
-  const PendingJob& slot_of(std::uint64_t number) const noexcept {
-    return slots_[number % kWindow];
-  }
   bool return_ended() noexcept;
   bool take_jobs() noexcept;
   bool start_copy() noexcept;
@@ -94,9 +91,10 @@ class JobQueue : public PlaceFeed, private CopySink {
   PlaceFeed& feed_;
   PlaceDriver* cores_ = nullptr;
 
-  sys::Mutex mutex_;  // guards the lists and the dependences
-  std::vector<PendingJob> slots_;
+  /// The serving thread adds and removes jobs. mutex_ guards the dependences of those in flight.
+  JobWindow<PendingJob, kWindow> jobs_;
   FailedJobs failed_{kWindow};
+  sys::Mutex mutex_;
   /// Calls to run and copies to start.
   ReadyJobs calls_ WEIR_GUARDED_BY(mutex_), copies_ WEIR_GUARDED_BY(mutex_);
   Numbers ended_ WEIR_GUARDED_BY(mutex_);  ///< completed jobs that the feed has not taken back
@@ -104,8 +102,7 @@ class JobQueue : public PlaceFeed, private CopySink {
   sys::Atomic<std::size_t> to_run_{0};                    ///< jobs in calls_
   sys::Atomic<std::size_t> to_serve_{0};                  ///< jobs in copies_ and ended_
 
-  std::uint64_t first_ = 1, next_ = 1;  // of the serving thread: the oldest job, and the next one
-  Numbers taken_;                       // of the serving thread: jobs that it is returning
+  Numbers taken_;                          ///< by the serving thread: jobs that it is returning
   sys::Atomic<std::uint32_t> callers_{0};  ///< threads that are still in record_end()
 };
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "backend/job_queue.hpp"
 #include "backends/rank/rank_device.hpp"
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
@@ -15,12 +14,9 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
       number_(device.client().next_number()),
       spin_ns_(config::spin_ns()),
       clock_ahead_ns_(device.client().clock_ahead_ns(device.rank())),
-      slots_(JobQueue::kWindow),
       batch_(RankMessageKind::jobs) {
   batch_.put(number_);
   batch_start_ = batch_.bytes().size();
-  ended_.reserve(slots_.size());
-  taken_.reserve(slots_.size());
   RankClient& client = device.client();
   client.add_place(number_, device.rank(), *this);
   try {
@@ -61,18 +57,14 @@ void RankPlace::close() noexcept {
   }
 }
 
-RankPlace::Slot& RankPlace::slot_of(std::uint64_t number) noexcept {
-  return slots_[number % slots_.size()];
-}
-
 void RankPlace::serve() noexcept {
   const NoWaitScope no_wait;
   sys::run_promptly();
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (has_pollers()) {
-      const std::uint64_t first = first_.load();
+      const std::uint64_t first = jobs_.first();
       park_timed();
-      if (first_.load() == first) ask();  // pollers may poll again and again without ever sleeping
+      if (jobs_.first() == first) ask();  // pollers may poll again and again without ever sleeping
       continue;
     }
     device_.client().port().progress();
@@ -95,8 +87,8 @@ bool RankPlace::poll_once() noexcept {
 
 /// Returns whether other threads have polled since the last call.
 bool RankPlace::has_pollers() noexcept {
-  const std::uint32_t helps = polls_.load(std::memory_order_relaxed);
-  return std::exchange(polls_seen_, helps) != helps;
+  const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
+  return std::exchange(polls_seen_, polls) != polls;
 }
 
 /// Leaves the work to polling threads until a timeout, or until one of them is about to block.
@@ -111,8 +103,8 @@ void RankPlace::end_park() noexcept {
 }
 
 bool RankPlace::try_serve() noexcept {
-  const void* nobody = nullptr;
-  return server_.compare_exchange_strong(nobody, this_thread(), std::memory_order_acquire,
+  const void* none = nullptr;
+  return server_.compare_exchange_strong(none, this_thread(), std::memory_order_acquire,
                                          std::memory_order_relaxed);
 }
 
@@ -131,14 +123,14 @@ RankPlace::Moved RankPlace::pass() noexcept {
 bool RankPlace::hand_out() noexcept {
   bool any = false;
   try {
-    while (has_room()) {
-      Slot& slot = slot_of(next_.load(std::memory_order_relaxed));
+    while (!jobs_.full()) {
+      Slot& slot = jobs_.free_slot();
       if (!feed_.next(worker_, slot.job)) break;
-      next_.fetch_add(1);
+      jobs_.add();
       any = true;
       slot.job.started_ns = slot.job.ended_ns = 0;
-      if (failure_seen_) {
-        fail_jobs(slot);
+      if (completions_.failed()) {
+        fail_job(slot);
         continue;
       }
       write(slot);
@@ -152,11 +144,6 @@ bool RankPlace::hand_out() noexcept {
   return any;
 }
 
-bool RankPlace::has_room() const noexcept {
-  const std::uint64_t first = first_.load();  // read before next_, which is never less than it
-  return next_.load() - first < slots_.size();
-}
-
 void RankPlace::send_batch() {
   if (batch_.bytes().size() == batch_start_) return;
   asked_.store(false);
@@ -167,7 +154,7 @@ void RankPlace::send_batch() {
 /// Returns whether the rank may delay the report of a completion: it does so while it has brief
 /// jobs to run.
 bool RankPlace::owes_request() const noexcept {
-  return !asked_.load() && first_.load() <= last_brief_.load();
+  return !asked_.load() && jobs_.first() <= last_brief_.load();
 }
 
 /// Requests all completions, including those that the rank would delay. Returns false if another
@@ -176,7 +163,8 @@ bool RankPlace::ask() {
   if (!owes_request()) return true;
   if (!try_serve()) return false;
   try {
-    if (!failure_seen_ && !asked_.exchange(true)) device_.client().post(device_.rank(), batch_);
+    if (!completions_.failed() && !asked_.exchange(true))
+      device_.client().post(device_.rank(), batch_);
   } catch (...) {
     abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
@@ -230,18 +218,7 @@ void RankPlace::write_copy(Slot& slot) {
 // ---- Back to the feed --------------------------------------------------------------------------
 
 void RankPlace::done(WireReader& message) {
-  const sys::Lock lock(mutex_);
-  while (!message.empty()) {
-    if (ended_.size() == slots_.size()) WireReader::refuse("more jobs are over than there were");
-    Ended ended;
-    message.get(ended.number);
-    ended.outcome = message.outcome();
-    message.get(ended.worker);
-    message.get(ended.started_ns);
-    message.get(ended.ended_ns);
-    ended_.push_back(std::move(ended));
-    unread_.fetch_add(1, std::memory_order_seq_cst);
-  }
+  completions_.read(message);
   if (!device_.client().port().on_own_thread()) parking_.unpark_one();
 }
 
@@ -250,7 +227,7 @@ void RankPlace::done(WireReader& message) {
 /// which must not hold up progress.
 void RankPlace::on_progress() noexcept {
   if (!feed_.calls_back()) poll_once();
-  if (unread_.load(std::memory_order_seq_cst) != 0) parking_.unpark_one();
+  if (completions_.any()) parking_.unpark_one();
 }
 
 void RankPlace::on_rank_lost(const Outcome& why) noexcept {
@@ -267,51 +244,28 @@ void RankPlace::abandon(Outcome why) noexcept {
 
 /// Records that nothing can be sent any more.
 void RankPlace::stop_sending(Outcome why) noexcept {
-  {
-    const sys::Lock lock(mutex_);
-    if (!broken_.ok()) return;
-    broken_ = std::move(why);
-    unread_.fetch_add(1, std::memory_order_seq_cst);
-  }
+  completions_.end(std::move(why));
   parking_.unpark_one();
 }
 
 /// Returns completed jobs to the feed. Returns whether there were any, or a failure.
 bool RankPlace::take_back() noexcept {
-  if (unread_.load(std::memory_order_seq_cst) == 0) return false;
-  bool broken = false;
-  {
-    const sys::Lock lock(mutex_);
-    std::swap(taken_, ended_);
-    broken = !broken_.ok();
-    unread_.store(0, std::memory_order_seq_cst);
-  }
-  for (Ended& ended : taken_) {
-    Slot& slot = slot_of(ended.number);
-    if (slot.job.id != ended.number || ended.number == 0) continue;
-    if (slot.job.timed) {
-      slot.job.started_ns = ended.started_ns - clock_ahead_ns_;
-      slot.job.ended_ns = ended.ended_ns - clock_ahead_ns_;
+  if (!completions_.any()) return false;
+  for (RankCompletion& completion : completions_.take()) {
+    Slot* const slot = completion.number == 0 ? nullptr : jobs_.find(completion.number);
+    if (slot == nullptr) continue;
+    if (slot->job.timed) {
+      slot->job.started_ns = completion.started_ns - clock_ahead_ns_;
+      slot->job.ended_ns = completion.ended_ns - clock_ahead_ns_;
     }
-    worker_.index = ended.worker;
-    give_back(slot, std::move(ended.outcome));
+    worker_.index = completion.worker;
+    give_back(*slot, std::move(completion.outcome));
   }
-  taken_.clear();
-  if (broken && !std::exchange(failure_seen_, true)) fail_jobs();
+  if (completions_.failed()) jobs_.for_each([this](Slot& slot) { fail_job(slot); });
   return true;
 }
 
-/// Fails all jobs that were sent to the rank.
-void RankPlace::fail_jobs() noexcept {
-  for (std::uint64_t number = first_.load(); number < next_.load(); ++number) {
-    Slot& slot = slot_of(number);
-    if (slot.job.id == number) fail_jobs(slot);
-  }
-}
-
-void RankPlace::fail_jobs(Slot& slot) noexcept {
-  give_back(slot, failed_outcome(broken_.status, broken_.message.c_str()));
-}
+void RankPlace::fail_job(Slot& slot) noexcept { give_back(slot, completions_.failure()); }
 
 void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
   if (slot.window) device_.client().port().withdraw(*std::exchange(slot.window, std::nullopt));
@@ -319,16 +273,13 @@ void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
   }
   feed_.finish(worker_, slot.job, std::move(outcome));
-  slot.job.id = 0;
-  std::uint64_t first = first_.load(std::memory_order_relaxed);
-  while (first < next_.load(std::memory_order_relaxed) && slot_of(first).job.id == 0) ++first;
-  first_.store(first);
+  jobs_.remove(slot);
 }
 
 // ---- Nothing to do -----------------------------------------------------------------------------
 
 bool RankPlace::has_work() const noexcept {
-  return unread_.load(std::memory_order_seq_cst) != 0 || (has_room() && feed_.has_work()) ||
+  return completions_.any() || (!jobs_.full() && feed_.has_work()) ||
          stopping_.load(std::memory_order_seq_cst);
 }
 

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/job_queue.hpp"
+#include "backend/job_window.hpp"
 #include "backends/rank/rank_client.hpp"
+#include "backends/rank/rank_completions.hpp"
 #include "base/parking.hpp"
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
@@ -46,13 +49,6 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
     Job job;
     std::optional<WindowId> window;  ///< of a copy's end in host memory
   };
-  /// The rank's report of a completed job.
-  struct Ended {
-    std::uint64_t number = 0;
-    Outcome outcome;
-    unsigned worker = 0;
-    std::int64_t started_ns = 0, ended_ns = 0;  ///< on the rank's clock
-  };
 
   void done(WireReader& message) override;
   void on_progress() noexcept override;
@@ -60,7 +56,6 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
 
   bool try_serve() noexcept;
   void close() noexcept;
-  Slot& slot_of(std::uint64_t number) noexcept;
   void serve() noexcept;
   struct Moved {
     bool back, out;
@@ -71,7 +66,6 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   bool has_pollers() noexcept;
   void park_timed() noexcept;
   void end_park() noexcept;
-  bool has_room() const noexcept;
   bool take_back() noexcept;
   bool hand_out() noexcept;
   void write(Slot& slot);
@@ -81,8 +75,7 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   bool owes_request() const noexcept;
   bool ask();
   void give_back(Slot& slot, Outcome outcome) noexcept;
-  void fail_jobs() noexcept;
-  void fail_jobs(Slot& slot) noexcept;
+  void fail_job(Slot& slot) noexcept;
   void abandon(Outcome why) noexcept;
   void stop_sending(Outcome why) noexcept;
   bool has_work() const noexcept;
@@ -100,20 +93,13 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   sys::Atomic<bool> asked_{true};  ///< all completions of the sent jobs have been requested
 
   Worker worker_;
-  std::vector<Slot> slots_;
+  /// The jobs that were sent to the rank; other threads ask whether it is full.
+  JobWindow<Slot, JobQueue::kWindow, std::memory_order_seq_cst> jobs_;
   WireWriter batch_;
-  std::size_t batch_start_ = 0;          ///< bytes of batch_ before its first job
-  sys::Atomic<std::uint64_t> first_{1};  ///< oldest job in flight
-  sys::Atomic<std::uint64_t> next_{1};   ///< number of the next job
+  std::size_t batch_start_ = 0;  ///< bytes of batch_ before its first job
   sys::Atomic<std::uint64_t> last_brief_{0};
-  std::vector<Ended> taken_;
 
-  sys::Mutex mutex_;  // guards the members below
-  std::vector<Ended> ended_ WEIR_GUARDED_BY(mutex_);
-  Outcome broken_;                        ///< why nothing can be sent any more
-  sys::Atomic<std::uint32_t> unread_{0};  ///< entries of ended_, plus one for a new broken_
-  bool failure_seen_ = false;             ///< by the serving thread: broken_ has been handled
-
+  RankCompletions completions_{JobQueue::kWindow};
   Parking parking_;
   sys::Atomic<std::uint32_t> parked_{0};  ///< the thread is, while others poll
   sys::Atomic<bool> stopping_{false};
