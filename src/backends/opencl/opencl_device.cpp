@@ -210,7 +210,8 @@ void OpenClDevice::copy(const CopyJob& job) noexcept {
 
 std::unique_ptr<PlaceDriver> OpenClDevice::open_place(const PlaceRequest& request,
                                                       PlaceFeed& feed) {
-  return std::make_unique<OpenClPlace>(request, facts_, is_discrete() ? this : nullptr, feed);
+  return is_discrete() ? open_gpu_opencl_place(request, facts_, *this, feed)
+                       : open_native_opencl_place(request, facts_, feed);
 }
 
 std::int64_t OpenClDevice::now_ns() const noexcept { return sys::now_ns(); }

@@ -1,184 +1,156 @@
 // Compute units of an OpenCL device that run jobs in the order of their dependences.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "backend/failed_jobs.hpp"
+#include "backends/opencl/opencl_commands.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
 #include "backends/opencl/opencl_programs.hpp"
-#include "base/parking.hpp"
+#include "backends/opencl/pocl_repairs.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
 
 class OpenClDevice;
 
-/// A thread enqueues jobs as native kernels in an out-of-order queue, with a bounded window; the
-/// driver resolves the dependences. Copies are native kernels too. Consecutive brief jobs, and
-/// small copies with the same predecessors, are batched into one command. Parallel kernels get a
-/// team of one. Kernels with device source are compiled and launched by the driver.
-///
-/// Commands other than native kernels report no completion: the thread polls those that may be
-/// complete, and requests a driver callback only before it sleeps (ADR 45).
-///
-/// A discrete device runs no host code. Copies are driver commands there, and a kernel of the kind
-/// "opencl" enqueues its commands itself in an in-order queue. The place holds such a call, and its
-/// successors, until all other predecessors are complete.
-class OpenClPlace final : public PlaceDriver {
- public:
-  /// `discrete_device` is null for a processor. Throws Error, {unsupported} when the device cannot
-  /// be divided in this way.
-  OpenClPlace(const PlaceRequest& request, const OpenClDeviceInfo& device,
-              const OpenClDevice* discrete_device, PlaceFeed& feed);
-  ~OpenClPlace() override;
+/// The queues of a place, out of order where the driver supports it. A queue keeps times of all its
+/// commands or of none.
+struct OpenClQueues {
+  OpenClQueue untimed, timed;
+  OpenClQueue calls;  ///< of a GPU: in order, for kernels of the kind "opencl"
 
+  cl_command_queue for_job(const Job& job) const noexcept {
+    return (job.timed ? timed : untimed).get();
+  }
+  template <class Function>
+  void for_each(Function function) const {
+    for (const OpenClQueue* queue : {&untimed, &timed, &calls}) {
+      if (queue->get() != nullptr) function(queue->get());
+    }
+  }
+};
+
+/// The events that the next command waits for.
+struct OpenClWaits {
+  std::vector<cl_event> events;
+  cl_event failed = nullptr;  ///< one of them that is known to have failed
+
+  bool contains(cl_event event) const noexcept {
+    return std::find(events.begin(), events.end(), event) != events.end();
+  }
+  void clear() noexcept {
+    events.clear();
+    failed = nullptr;
+  }
+};
+
+/// What the places of processors and of GPUs have in common. A thread takes jobs from the feed
+/// before their predecessors complete, with a bounded window, and enqueues commands; the driver
+/// resolves the dependences. The thread returns complete jobs to the feed.
+///
+/// Example: a copy 1 to a GPU, a timed kernel 2 that reads what it copies, and a kernel 3.
+///
+///     job  waits for  queue    command                   wait list
+///     1               untimed  clEnqueueWriteBufferRect
+///     2    1          timed    clEnqueueNDRangeKernel    event of 1
+///     3               untimed  clEnqueueNDRangeKernel
+///
+/// The queues are out of order, so 3 may run before 1. The thread polls the events of 1 and 3; 2 is
+/// a follower of 1. Once 1 is complete it is returned to the feed, and the thread polls 2. Job 4,
+/// which waits for 1 and 2, now gets the event of 2 alone. If 2 fails, 4 ends poisoned.
+class OpenClPlace : public PlaceDriver {
+ public:
   void wake() noexcept override { parking_.unpark_one(); }
 
- private:
-  static constexpr std::size_t kWindow = 1024;
-  static constexpr std::size_t kBatch = 32;
-  /// The largest number of commands in flight without completion callback: with more of them the
-  /// state of the driver exceeds the caches.
-  static constexpr std::size_t kMaxUnobserved = 256;
-  /// Most jobs submitted, or retired, in one round.
+ protected:
+  /// The most jobs submitted, or returned, in one round.
   static constexpr std::size_t kRound = 32;
-  /// The thread samples the status of every kStride-th job.
-  static constexpr std::uint64_t kStride = 32;
-  /// With at least this many unobserved commands in flight the thread parks for kParkNs between
-  /// polls.
-  static constexpr std::size_t kManyUnobserved = 64;
-  static constexpr std::int64_t kParkNs = 100'000;
-  /// Copies up to kSmallCopy bytes are batched, up to kBatchBytes in a command.
-  static constexpr std::uint64_t kSmallCopy = 64 << 10, kBatchBytes = 256 << 10;
 
-  /// An in-flight job, or a free slot.
-  struct Slot {
-    OpenClPlace* place = nullptr;
-    Worker worker;
-    Job job;
-    std::vector<std::uint64_t> waits;
-    Outcome outcome;
-    std::uint64_t last = 0;  ///< id of the last job of its command
-    std::int64_t enqueued_ns = 0;
-    cl_event event = nullptr;   ///< of the command, when it is the last
-    cl_event begin = nullptr;   ///< on a discrete device, timed: the marker before a call, or the
-                                ///< first part of a copy
-    Slot* followers = nullptr;  ///< driver commands to poll once it is complete
-    Slot* next = nullptr;       ///< next in `followers`
-    bool held = false;          ///< on a discrete device: not enqueued yet
-    bool abandoned = false;     ///< the command never runs because a predecessor has failed
-    sys::Atomic<bool> command_failed{false};  ///< the command has failed or was abandoned
-    sys::Atomic<bool> complete{true};
-  };
-  /// A command to poll. It has a copy of the job id, because a thousand slots do not stay in a
-  /// cache.
-  struct Open {
-    std::uint64_t number = 0;
-    Slot* slot = nullptr;
-    bool watched = false;  ///< a callback is registered
-  };
-  /// The jobs of one command.
-  struct Batch {
-    OpenClPlace* place = nullptr;
-    std::uint64_t first = 1, end = 1;
-    std::uint64_t bytes = 0;  ///< of its small copies
-  };
+  /// `device` is the device or a part of it; `gpu` is null for a processor. Throws Error.
+  OpenClPlace(const OpenClDeviceInfo& facts, cl_device_id device, const OpenClDevice* gpu,
+              PlaceFeed& feed);
+  /// The derived class calls start() at the end of its constructor, and stop() first in its
+  /// destructor.
+  void start(const std::string& name) {
+    thread_.emplace(name, [this] { serve(); });
+  }
+  void stop() noexcept;
 
-  Slot& slot_of(std::uint64_t number) noexcept { return slots_[number % kWindow]; }
-  cl_command_queue queue_for(const Job& job) const noexcept {
-    return (job.timed ? timed_ : queue_).get();
+  /// Submits jobs to the driver until the feed is empty or the window is full, at most kRound.
+  /// Returns whether there were any. Once per round.
+  virtual bool hand_out() noexcept = 0;
+  /// Enqueues again the commands that were abandoned because a predecessor failed, so that those of
+  /// their jobs run that do not depend on it. Returns whether commands remain that may be
+  /// resubmitted. Only after a failure.
+  virtual bool resubmit() noexcept = 0;
+
+  // By the thread of the place.
+  OpenClJob* take() noexcept;
+  void add_waits(OpenClJob& job, std::uint64_t command);
+  void finish_launch(OpenClJob& job) noexcept;
+  bool can_relaunch(const OpenClJob& job) noexcept;
+  void watch(OpenClJob& job) noexcept;
+  void fail(OpenClJob& job, cl_int code) noexcept;
+  /// Marks a job as complete. Any thread, which must not access the job afterwards.
+  void end(OpenClJob& job) noexcept {
+    jobs_.end(job);
+    parking_.unpark_one();
   }
 
+  OpenClJobs jobs_;
+  OpenClWaits waits_;
+  PoclRepairs repairs_{jobs_};
+  std::vector<OpenClJob*> launchable_;  ///< held jobs without predecessors in flight
+  std::uint64_t round_ = 1;             ///< first job of the current round
+  const OpenClContext context_;         ///< of a processor; a GPU's place uses that of the device
+  const OpenClQueues queues_;
+  OpenClPrograms programs_;
+
+ private:
   void serve() noexcept;
-  bool take_back() noexcept;
-  void retire() noexcept;
-  void add_follower(Slot& slot) noexcept;
-  bool must_hold(const Slot& slot) noexcept;
-  void launch_held(Slot& slot) noexcept;
-  void sample_progress() noexcept;
-  bool poll_commands(std::uint64_t last) noexcept;
-  void request_callbacks() noexcept;
-  bool hand_out() noexcept;
-  std::uint64_t small_copy(const Job& job) const noexcept;
-  cl_event event_of(std::uint64_t earlier) noexcept;
-  bool awaits(cl_event event) const noexcept;
-  bool waits_alike(std::span<const std::uint64_t> waits) noexcept;
-  void add_waits(const Slot& slot);
-  void submit() noexcept;
-  void begin_batch() noexcept;
-  void abandon_command(Slot& slot) noexcept;
-  cl_event lost_event(std::uint64_t earlier, const Slot& command) noexcept;
-  void find_abandoned() noexcept;
-  bool keeps(const Slot& slot) const noexcept;
-  void fail_after_submit(Slot& command, cl_event failed) noexcept;
-  bool resubmit() noexcept;
-  bool is_still_watched(const Slot& slot) noexcept;
-  void enqueue_resubmitted() noexcept;
-  void launch(Slot& slot) noexcept;
-  Outcome enqueue(Slot& slot) noexcept;
-  cl_int await_memory() noexcept;
-  Outcome enqueue_copy(Slot& slot) noexcept;
-  Outcome enqueue_nothing(Slot& slot) noexcept;
-  Outcome call(Slot& slot) noexcept;
-  cl_int mark(cl_event* event) const noexcept;
-  void flush() const noexcept;
-  void fail_batch(cl_int code) noexcept;
-  void idle() noexcept;
+  bool give_back() noexcept;
+  void give_back_ended() noexcept;
+  bool poll(std::uint64_t last) noexcept;
+  void complete(OpenClJob& job, cl_int status) noexcept;
+  void set_times(OpenClJob& job) noexcept;
+  bool has_room() const noexcept;
   bool has_work() const noexcept;
-  bool has_room() const noexcept {
-    return next_ - first_ < kWindow && unobserved_ < kMaxUnobserved;
-  }
-  static void CL_CALLBACK run(void* argument);
-  static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* place);
-  void note_times(Slot& slot) noexcept;
-  void complete(Slot& slot, cl_int status) noexcept;
-  void run(Slot& slot) noexcept;
-  Outcome perform(const Slot& slot) const noexcept;
-  void end(Slot& slot) noexcept;
-  unsigned take_unit() noexcept;
+  void idle() noexcept;
+  void flush() const noexcept;
 
   PlaceFeed& feed_;
-  const OpenClDevice* const discrete_device_;
-  OpenClContext context_;      ///< empty: the context of the discrete device is used
-  OpenClQueue queue_, timed_;  ///< the latter for timed jobs
-  OpenClQueue calls_;          ///< of a discrete device: the queue for kernels of the kind "opencl"
   const std::int64_t spin_ns_;
   /// From the device's clock to the host's; nullopt: the driver has no times.
-  std::optional<std::int64_t> clock_offset_ns_;
-  std::optional<OpenClPrograms> programs_;
-
-  // Accessed by the place's thread only.
-  std::vector<Slot> slots_;
-  Batch batch_;                     ///< the jobs to enqueue next
-  std::vector<cl_event> events_;    ///< events that the batch waits for
-  cl_event failed_wait_ = nullptr;  ///< a failed one of these
-  bool launched_ = false;           ///< held jobs: the queues must be flushed
-  bool may_hang_ = false;           ///< the driver may have commands that never end
-  std::vector<Open> open_;          ///< driver commands to poll: all predecessors are complete
-  std::size_t unobserved_ = 0;      ///< driver commands in flight, these and those that wait
-  std::uint64_t seen_ = 0;          ///< jobs up to this one are probably complete
-  std::uint64_t first_ = 1;         ///< the oldest job in flight
-  std::uint64_t next_ = 1;          ///< id of the next job
-  std::uint64_t round_ = 1;         ///< first job of the current round
-  std::uint64_t taken_back_ = 0;
-  std::uint64_t observed_ = 0;    ///< last value of completed_by_driver_
+  const std::optional<std::int64_t> clock_offset_ns_;
   std::int64_t last_end_ns_ = 0;  ///< of the last command, if the driver has no times
-  std::uint64_t clears_ = 0;      ///< of a discrete device: clears that precede later commands
-
-  sys::Atomic<std::uint64_t> ended_{0};
-  sys::Atomic<std::uint64_t> completed_by_driver_{0};  ///< callbacks of complete commands
-  sys::Atomic<std::uint64_t> busy_{0};                 ///< busy units, a bit each, for the trace
-  FailedJobs failed_{kWindow};
   Parking parking_;
+  OpenClCommands commands_;
   sys::Atomic<bool> stopping_{false};
-  sys::Atomic<bool> broken_{false};        ///< a command has failed: batches may be abandoned
-  sys::Atomic<std::uint32_t> callers_{0};  ///< pending and running callbacks of the driver
   std::optional<sys::Thread> thread_;
 };
+
+/// "the OpenCL driver cannot run it: CL_...", shorter without memory.
+Outcome failed_opencl_call(cl_int code) noexcept;
+
+/// Opens a place of a processor. It runs host code as native kernels in an out-of-order queue;
+/// copies are native kernels too. Consecutive brief jobs, and small copies with the same
+/// predecessors, are batched into one command, which runs them in order. Parallel kernels get a
+/// team of one. Kernels with device source are compiled and launched by the driver. Throws Error,
+/// {unsupported} when the device cannot be divided in this way.
+std::unique_ptr<PlaceDriver> open_native_opencl_place(const PlaceRequest& request,
+                                                      const OpenClDeviceInfo& facts,
+                                                      PlaceFeed& feed);
+/// Opens the place of a GPU, or of a processor that is used like one. It runs no host code; each
+/// job is a command of its own, copies are commands of the driver. A kernel of the kind "opencl"
+/// enqueues its commands itself, in an in-order queue. The place holds such a call, and the jobs
+/// that wait for it, until all its predecessors but calls are complete. Throws Error.
+std::unique_ptr<PlaceDriver> open_gpu_opencl_place(const PlaceRequest& request,
+                                                   const OpenClDeviceInfo& facts,
+                                                   const OpenClDevice& device, PlaceFeed& feed);
 
 }  // namespace weir::rt
