@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cuda/cuda_library.hpp"
 #include "base/log.hpp"
 #include "kernels/builtin_kernel.hpp"
 #include "kernels/cuda_libraries.hpp"
@@ -18,7 +19,7 @@ namespace weir::kernels {
 
 namespace {
 
-using rt::fail;
+using rt::CudaLibrary, rt::fail;
 
 // The values of the options of cuBLAS, which cuSOLVER shares.
 int number(Trans trans) { return trans == Trans::no ? 0 : 1; }
@@ -26,31 +27,40 @@ int number(Uplo uplo) { return uplo == Uplo::lower ? 0 : 1; }
 int number(Side side) { return side == Side::left ? 0 : 1; }
 int number(Diag diag) { return diag == Diag::non_unit ? 0 : 1; }
 
-CudaAddress address_of(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }
+CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+/// Throws rt::Error unless code is CUDA_SUCCESS. `what` names the call in the message.
+void check_call(CUresult code, const char* what) {
+  if (code == CUDA_SUCCESS) return;
+  const char* name = nullptr;
+  if (CudaLibrary::get().cuGetErrorName(code, &name) != CUDA_SUCCESS) name = "CUDA error";
+  fail(code == CUDA_ERROR_OUT_OF_MEMORY ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR,
+       "{}: {} ({})", what, name, static_cast<int>(code));
+}
 
 /// The handles of one stream. Two streams that shared a workspace would write into each other's.
 class CublasStream {
  public:
-  explicit CublasStream(void* stream) : stream_(stream) {}
+  explicit CublasStream(CUstream stream) : stream_(stream) {}
   CublasStream(const CublasStream&) = delete;
   CublasStream& operator=(const CublasStream&) = delete;
   ~CublasStream() {
-    if (work_ != 0) CudaDriver::get().release(work_);
+    if (work_ != 0) CudaLibrary::get().cuMemFree(work_);
     if (cublas_ != nullptr) Cublas::get().destroy(cublas_);
     if (cusolver_ != nullptr) Cusolver::get().destroy(cusolver_);
   }
 
-  void* stream() const noexcept { return stream_; }
+  CUstream stream() const noexcept { return stream_; }
   void* cublas() { return made<Cublas>(cublas_); }
   void* cusolver() { return made<Cusolver>(cusolver_); }
 
   /// Returns device memory of `bytes` bytes; the next call in the stream may overwrite it.
-  CudaAddress work(std::size_t bytes) {
+  CUdeviceptr work(std::size_t bytes) {
     if (bytes <= bytes_) return work_;
-    const CudaDriver& driver = CudaDriver::get();
-    CudaAddress larger = 0;
-    driver.check(driver.allocate(&larger, bytes, stream_), "the workspace of a factorisation");
-    if (work_ != 0) driver.release_in(work_, stream_);
+    const CudaLibrary& cu = CudaLibrary::get();
+    CUdeviceptr larger = 0;
+    check_call(cu.cuMemAllocAsync(&larger, bytes, stream_), "the workspace of a factorisation");
+    if (work_ != 0) cu.cuMemFreeAsync(work_, stream_);
     work_ = larger;
     bytes_ = bytes;
     return work_;
@@ -69,9 +79,9 @@ class CublasStream {
     return handle = fresh;
   }
 
-  void* stream_;
+  CUstream stream_;
   void *cublas_ = nullptr, *cusolver_ = nullptr;
-  CudaAddress work_ = 0;
+  CUdeviceptr work_ = 0;
   std::size_t bytes_ = 0;
 };
 
@@ -85,7 +95,7 @@ class Factorizations {
     for (Failure failure; next(failure);) {
       rt::log::warning("CUDA: {}", failure.text.data());
     }
-    if (infos_ != nullptr) CudaDriver::get().release_pinned(infos_);
+    if (infos_ != nullptr) CudaLibrary::get().cuMemFreeHost(infos_);
   }
 
   /// Throws rt::Error{kernel_error} for a failed factorisation, once.
@@ -95,15 +105,15 @@ class Factorizations {
   }
 
   /// Enqueues a copy of the result of a factorisation to host memory.
-  void watch(const char* name, std::int64_t first, CudaAddress info, void* stream) {
-    const CudaDriver& driver = CudaDriver::get();
-    prepare(driver);
+  void watch(const char* name, std::int64_t first, CUdeviceptr info, CUstream stream) {
+    prepare();
     Entry& entry = entries_[added_ % kMost];
     std::int32_t* const word = infos_ + added_ % kMost;
     entry.first = first;
     std::snprintf(entry.name.data(), entry.name.size(), "%s", name == nullptr ? "potrf" : name);
     __atomic_store_n(word, kUnknown, __ATOMIC_RELEASE);
-    driver.check(driver.copy_to_host(word, info, sizeof *word, stream), "copying a result");
+    check_call(CudaLibrary::get().cuMemcpyDtoHAsync(word, info, sizeof *word, stream),
+               "copying a result");
     ++added_;
   }
 
@@ -120,12 +130,12 @@ class Factorizations {
     std::array<char, 160> text{};
   };
 
-  void prepare(const CudaDriver& driver) {
+  void prepare() {
     if (infos_ != nullptr) return;
     entries_.resize(kMost);
     void* memory = nullptr;
-    driver.check(driver.allocate_pinned(&memory, kMost * sizeof(std::int32_t), 0),
-                 "memory for the results of factorisations");
+    check_call(CudaLibrary::get().cuMemHostAlloc(&memory, kMost * sizeof(std::int32_t), 0),
+               "memory for the results of factorisations");
     infos_ = static_cast<std::int32_t*>(memory);
   }
 
@@ -158,7 +168,7 @@ struct CudaThread {
   Factorizations factorizations;
   std::vector<std::unique_ptr<CublasStream>> streams;
 
-  CublasStream& stream_for(void* stream) {
+  CublasStream& stream_for(CUstream stream) {
     for (const auto& known : streams) {
       if (known->stream() == stream) return *known;
     }
@@ -176,7 +186,9 @@ template <class T>
 class CudaBlas {
  public:
   CudaBlas(CudaThread& thread, const weir_call& call)
-      : thread_(thread), cublas_(thread.stream_for(call.queue)), name_(call.name) {}
+      : thread_(thread),
+        cublas_(thread.stream_for(static_cast<CUstream>(call.queue))),
+        name_(call.name) {}
 
   void gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<T> a, Matrix<T> b, T beta,
             Matrix<T> c) const {
@@ -208,7 +220,7 @@ class CudaBlas {
     int elements = 0;
     Cusolver::check(lapack.potrf_size(handle, number(uplo), a.rows, a.data, a.stride, &elements),
                     "asking for the workspace of potrf");
-    const CudaAddress info =
+    const CUdeviceptr info =
         cublas_.work(kInfoBytes + sizeof(T) * static_cast<std::size_t>(std::max(elements, 0)));
     Cusolver::check(lapack.potrf(handle, number(uplo), a.rows, a.data, a.stride,
                                  reinterpret_cast<T*>(info + kInfoBytes), elements,
@@ -256,35 +268,38 @@ std::size_t bytes_of(const weir_view& view) {
 void set(const weir_call& call) {
   const SetCall arguments(call);
   const weir_view x = merged(arguments.x);
-  const CudaDriver& driver = CudaDriver::get();
-  const CudaAddress start = address_of(x.address);
+  const CudaLibrary& cu = CudaLibrary::get();
+  const CUdeviceptr start = address_of(x.address);
+  const auto stream = static_cast<CUstream>(call.queue);
   if (dense(x)) {
-    return driver.check(driver.set(start, arguments.byte, bytes_of(x), call.queue), "mem.set");
+    return check_call(cu.cuMemsetD8Async(start, arguments.byte, bytes_of(x), stream), "mem.set");
   }
   for (std::size_t plane = 0; plane < x.extent[2]; ++plane) {
-    driver.check(driver.set_rows(start + plane * x.stride[1], x.stride[0], arguments.byte,
-                                 x.extent[0], x.extent[1], call.queue),
-                 "mem.set");
+    check_call(cu.cuMemsetD2D8Async(start + plane * x.stride[1], x.stride[0], arguments.byte,
+                                    x.extent[0], x.extent[1], stream),
+               "mem.set");
   }
 }
 
 void copy(const weir_call& call) {
   const CopyCall arguments(call);
   const weir_view x = merged(arguments.x), y = merged(arguments.y);
-  const CudaDriver& driver = CudaDriver::get();
-  const CudaAddress from = address_of(x.address), to = address_of(y.address);
+  const CudaLibrary& cu = CudaLibrary::get();
+  const CUdeviceptr from = address_of(x.address), to = address_of(y.address);
+  const auto stream = static_cast<CUstream>(call.queue);
   if (dense(x) && dense(y)) {
-    return driver.check(driver.copy(to, from, bytes_of(x), call.queue), "mem.copy");
+    return check_call(cu.cuMemcpyDtoDAsync(to, from, bytes_of(x), stream), "mem.copy");
   }
-  CudaRows rows;
-  rows.width = x.extent[0];
-  rows.height = x.extent[1];
-  rows.source.pitch = x.stride[0];
-  rows.target.pitch = y.stride[0];
+  CUDA_MEMCPY2D rows{};
+  rows.srcMemoryType = rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  rows.WidthInBytes = x.extent[0];
+  rows.Height = x.extent[1];
+  rows.srcPitch = x.stride[0];
+  rows.dstPitch = y.stride[0];
   for (std::size_t plane = 0; plane < x.extent[2]; ++plane) {
-    rows.source.device = from + plane * x.stride[1];
-    rows.target.device = to + plane * y.stride[1];
-    driver.check(driver.copy_rows(&rows, call.queue), "mem.copy");
+    rows.srcDevice = from + plane * x.stride[1];
+    rows.dstDevice = to + plane * y.stride[1];
+    check_call(cu.cuMemcpy2DAsync(&rows, stream), "mem.copy");
   }
 }
 

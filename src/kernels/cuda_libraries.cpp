@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/config.hpp"
 #include "base/error.hpp"
 #include "base/sys.hpp"
 #include "kernels/blas_library.hpp"
@@ -52,27 +51,6 @@ void find(const SharedObject& object, const char* library, const std::string& na
     fail(WEIR_STATUS_UNAVAILABLE, "{} has no {}: that of CUDA 12 or newer is needed", library,
          name);
   }
-}
-
-CudaDriver open_driver() {
-  SharedObject object;
-  object.open(rt::config::cuda_driver());  // the domain has opened it: this finds it again
-  CudaDriver found{};
-  const auto bind = [&](auto*& function, const char* name) {
-    find(object, "the CUDA driver", name, function);
-  };
-  bind(found.allocate, "cuMemAllocAsync");
-  bind(found.release_in, "cuMemFreeAsync");
-  bind(found.release, "cuMemFree_v2");
-  bind(found.allocate_pinned, "cuMemHostAlloc");
-  bind(found.release_pinned, "cuMemFreeHost");
-  bind(found.copy, "cuMemcpyDtoDAsync_v2");
-  bind(found.copy_rows, "cuMemcpy2DAsync_v2");
-  bind(found.copy_to_host, "cuMemcpyDtoHAsync_v2");
-  bind(found.set, "cuMemsetD8Async");
-  bind(found.set_rows, "cuMemsetD2D8Async");
-  bind(found.error_name, "cuGetErrorName");
-  return found;
 }
 
 template <class T>
@@ -135,20 +113,6 @@ void check_status(const char* library, int status, const char* what) {
 }
 
 }  // namespace
-
-const CudaDriver& CudaDriver::get() {
-  static const CudaDriver driver = open_driver();
-  return driver;
-}
-
-void CudaDriver::check(int code, const char* what) const {
-  constexpr int kOutOfMemory = 2;
-  if (code == 0) return;
-  const char* name = nullptr;
-  if (error_name(code, &name) != 0 || name == nullptr) name = "CUDA error";
-  fail(code == kOutOfMemory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR, "{}: {} ({})",
-       what, name, code);
-}
 
 const Cublas& Cublas::get() {
   static const Cublas library = open_cublas();

@@ -1,52 +1,11 @@
-// The driver, cuBLAS and cuSOLVER, opened at run time, so that programs start on machines without
-// them.
+// cuBLAS and cuSOLVER, opened at run time, so that programs start on machines without them.
 //
-// Their C interfaces are declared here, so that building needs no headers of NVIDIA.
+// Their C interfaces are declared here, so that building needs the headers of the driver alone.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 namespace weir::kernels {
-
-using CudaAddress = unsigned long long;
-
-/// CUDA_MEMCPY2D.
-struct CudaRows {
-  struct End {
-    std::size_t x = 0, y = 0;
-    unsigned memory = 2;  ///< of the device
-    const void* host = nullptr;
-    CudaAddress device = 0;
-    void* array = nullptr;
-    std::size_t pitch = 0;
-  };
-  End source, target;
-  std::size_t width = 0, height = 0;
-};
-
-/// Functions of the driver that the kernels call. Streams are CUstream, results CUresult.
-struct CudaDriver {
-  int (*allocate)(CudaAddress*, std::size_t bytes, void* stream);
-  int (*release_in)(CudaAddress, void* stream);
-  int (*release)(CudaAddress);
-  int (*allocate_pinned)(void** address, std::size_t bytes, unsigned flags);
-  int (*release_pinned)(void*);
-  int (*copy)(CudaAddress target, CudaAddress source, std::size_t bytes, void* stream);
-  int (*copy_rows)(const CudaRows*, void* stream);
-  int (*copy_to_host)(void* target, CudaAddress source, std::size_t bytes, void* stream);
-  int (*set)(CudaAddress, unsigned char byte, std::size_t bytes, void* stream);
-  int (*set_rows)(CudaAddress, std::size_t pitch, unsigned char byte, std::size_t width,
-                  std::size_t height, void* stream);
-  int (*error_name)(int code, const char** name);
-
-  /// Finds them in the driver that runs the domain. Throws rt::Error{unavailable}.
-  static const CudaDriver& get();
-
-  /// Throws rt::Error unless code is 0. `what` names the call in the message.
-  void check(int code, const char* what) const;
-};
 
 /// Routines of cuBLAS for one type of element. Options have the library's numbers.
 template <class T>

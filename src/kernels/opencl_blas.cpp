@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <weir/opencl.h>
 
+#include "backends/opencl/opencl_library.hpp"
 #include "base/log.hpp"
 #include "kernels/memory_calls.hpp"
-#include "kernels/opencl_library.hpp"
 #include "kernels/tile_calls.hpp"
 
 namespace weir::kernels {
@@ -122,26 +122,31 @@ void move(global const uchar* x, ulong at_x, global uchar* y, ulong at_y, ulong 
 }
 )";
 
-using rt::fail;
-using OpenClProgram = OpenClHandle<cl_program, &OpenCl::clReleaseProgram>;
-using OpenClKernel = OpenClHandle<cl_kernel, &OpenCl::clReleaseKernel>;
-using OpenClMemory = OpenClHandle<cl_mem, &OpenCl::clReleaseMemObject>;
+using rt::fail, rt::OpenClBuffer, rt::OpenClKernel, rt::OpenClLibrary, rt::OpenClProgram;
+
+/// Throws rt::Error unless code is CL_SUCCESS.
+void check_call(cl_int code, const char* what) {
+  if (code == CL_SUCCESS) return;
+  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY;
+  fail(memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR,
+       "the OpenCL driver fails with {}: {}", code, what);
+}
 
 template <class T>
 T fact_of(cl_command_queue queue, cl_command_queue_info what) {
   T value{};
   // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers
-  OpenCl::check(OpenCl::get().clGetCommandQueueInfo(queue, what, sizeof value, &value, nullptr),
-                "asking for what a queue is of");
+  check_call(OpenClLibrary::get().clGetCommandQueueInfo(queue, what, sizeof value, &value, nullptr),
+             "asking for what a queue is of");
   return value;
 }
 
 /// Throws rt::Error{unsupported} for a device without double precision.
 void check_double(cl_device_id device) {
   cl_device_fp_config modes = 0;
-  OpenCl::check(OpenCl::get().clGetDeviceInfo(device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof modes,
-                                              &modes, nullptr),
-                "asking for double precision");
+  check_call(OpenClLibrary::get().clGetDeviceInfo(device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof modes,
+                                                  &modes, nullptr),
+             "asking for double precision");
   if (modes != 0) return;
   fail(WEIR_STATUS_UNSUPPORTED,
        "the OpenCL device computes with float only, it has no double: use the kernel for float");
@@ -151,17 +156,17 @@ void check_double(cl_device_id device) {
 class OpenClKernels {
  public:
   OpenClKernels(cl_command_queue queue, const char* real, bool with_double) {
-    const OpenCl& cl = OpenCl::get();
+    const OpenClLibrary& cl = OpenClLibrary::get();
     auto* const device = fact_of<cl_device_id>(queue, CL_QUEUE_DEVICE);
     if (with_double) check_double(device);
     const char* text = kText;
     cl_int code = CL_SUCCESS;
     program_ = OpenClProgram(cl.clCreateProgramWithSource(
         fact_of<cl_context>(queue, CL_QUEUE_CONTEXT), 1, &text, nullptr, &code));
-    OpenCl::check(code, "making the program of the tile kernels");
+    check_call(code, "making the program of the tile kernels");
     const std::string options = std::string("-cl-std=CL1.2 -D REAL=") + real;
-    OpenCl::check(cl.clBuildProgram(program_.get(), 1, &device, options.c_str(), nullptr, nullptr),
-                  "compiling the tile kernels");
+    check_call(cl.clBuildProgram(program_.get(), 1, &device, options.c_str(), nullptr, nullptr),
+               "compiling the tile kernels");
     product = made("product");
     solve = made("solve");
     factor = made("factor");
@@ -174,8 +179,8 @@ class OpenClKernels {
  private:
   OpenClKernel made(const char* name) const {
     cl_int code = CL_SUCCESS;
-    OpenClKernel kernel(OpenCl::get().clCreateKernel(program_.get(), name, &code));
-    OpenCl::check(code, "finding a tile kernel");
+    OpenClKernel kernel(OpenClLibrary::get().clCreateKernel(program_.get(), name, &code));
+    check_call(code, "finding a tile kernel");
     return kernel;
   }
 
@@ -190,7 +195,7 @@ class OpenClResults {
   OpenClResults& operator=(const OpenClResults&) = delete;
   ~OpenClResults() {
     while (!open_.empty()) {
-      OpenCl::get().clWaitForEvents(1, &open_.front().event);
+      OpenClLibrary::get().clWaitForEvents(1, &open_.front().event);
       const std::string failure = next();
       if (!failure.empty()) rt::log::warning("OpenCL: {}", failure);
     }
@@ -207,10 +212,10 @@ class OpenClResults {
   cl_mem word(cl_command_queue queue) {
     if (word_.get() != nullptr) return word_.get();
     cl_int code = CL_SUCCESS;
-    word_ = OpenClMemory(OpenCl::get().clCreateBuffer(fact_of<cl_context>(queue, CL_QUEUE_CONTEXT),
-                                                      CL_MEM_READ_WRITE, sizeof(cl_int), nullptr,
-                                                      &code));
-    OpenCl::check(code, "memory for the result of a factorisation");
+    word_ = OpenClBuffer(
+        OpenClLibrary::get().clCreateBuffer(fact_of<cl_context>(queue, CL_QUEUE_CONTEXT),
+                                            CL_MEM_READ_WRITE, sizeof(cl_int), nullptr, &code));
+    check_call(code, "memory for the result of a factorisation");
     return word_.get();
   }
 
@@ -219,11 +224,11 @@ class OpenClResults {
     Result& result = open_.emplace_back();
     result.name = name == nullptr ? "potrf" : name;
     result.first = first;
-    const cl_int code =
-        OpenCl::get().clEnqueueReadBuffer(queue, word_.get(), CL_FALSE, 0, sizeof result.info,
-                                          &result.info, 0, nullptr, &result.event);
+    const cl_int code = OpenClLibrary::get().clEnqueueReadBuffer(queue, word_.get(), CL_FALSE, 0,
+                                                                 sizeof result.info, &result.info,
+                                                                 0, nullptr, &result.event);
     if (code != CL_SUCCESS) open_.pop_back();
-    OpenCl::check(code, "reading the result of a factorisation");
+    check_call(code, "reading the result of a factorisation");
   }
 
  private:
@@ -236,7 +241,7 @@ class OpenClResults {
 
   /// Advances over the complete factorisations to the next failed one; "": there is none.
   std::string next() {
-    const OpenCl& cl = OpenCl::get();
+    const OpenClLibrary& cl = OpenClLibrary::get();
     while (!open_.empty()) {
       cl_int state = CL_COMPLETE;
       cl.clGetEventInfo(open_.front().event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
@@ -254,7 +259,7 @@ class OpenClResults {
     return {};
   }
 
-  OpenClMemory word_;
+  OpenClBuffer word_;
   std::deque<Result> open_;  // the driver writes into the elements
 };
 
@@ -304,14 +309,15 @@ class Launch {
     if (weir_opencl_buffer(operand, &found, &offset) == WEIR_STATUS_OK && found != nullptr) {
       return value(static_cast<cl_mem>(found)).value(cl_ulong{offset});
     }
-    OpenCl::check(OpenCl::get().clSetKernelArgSVMPointer(kernel_, next_++, operand), "an operand");
+    check_call(OpenClLibrary::get().clSetKernelArgSVMPointer(kernel_, next_++, operand),
+               "an operand");
     return value(cl_ulong{0});
   }
   template <class T>
   Launch& value(T value) {
     // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers
-    OpenCl::check(OpenCl::get().clSetKernelArg(kernel_, next_++, sizeof value, &value),
-                  "an argument");
+    check_call(OpenClLibrary::get().clSetKernelArg(kernel_, next_++, sizeof value, &value),
+               "an argument");
     return *this;
   }
   /// Enqueues groups of `group` items, for at least `items` items.
@@ -321,9 +327,9 @@ class Launch {
       items[i] = (items[i] + group[i] - 1) / group[i] * group[i];
     }
     if (items[0] == 0 || items[1] == 0) return;
-    OpenCl::check(OpenCl::get().clEnqueueNDRangeKernel(queue, kernel_, 2, nullptr, items.data(),
-                                                       group.data(), 0, nullptr, nullptr),
-                  "a tile kernel");
+    check_call(OpenClLibrary::get().clEnqueueNDRangeKernel(queue, kernel_, 2, nullptr, items.data(),
+                                                           group.data(), 0, nullptr, nullptr),
+               "a tile kernel");
   }
 
  private:

@@ -10,33 +10,27 @@
 
 namespace weir::rt {
 
+// clang-format off
 #define WEIR_CUDA_FUNCTIONS(each)                                                                  \
-  each(cuCtxFromGreenCtx) each(cuCtxPopCurrent) each(cuCtxPushCurrent) each(cuCtxSetCurrent) each( \
-      cuDevResourceGenerateDesc) each(cuDevSmResourceSplitByCount) each(cuDeviceCanAccessPeer)     \
-      each(cuDeviceGet) each(cuDeviceGetAttribute) each(cuDeviceGetCount) each(                    \
-          cuDeviceGetDevResource) each(cuDeviceGetName) each(cuDevicePrimaryCtxRelease)            \
-          each(cuDevicePrimaryCtxRetain) each(cuDriverGetVersion) each(cuEventCreate) each(        \
-              cuEventDestroy) each(cuEventElapsedTime) each(cuEventRecord)                         \
-              each(cuEventSynchronize) each(cuGetErrorName) each(cuGetErrorString) each(           \
-                  cuGreenCtxCreate) each(cuGreenCtxDestroy) each(cuGreenCtxStreamCreate)           \
-                  each(cuInit) each(cuKernelGetAttribute) each(cuKernelGetParamInfo)               \
-                      each(cuKernelSetAttribute) each(cuLaunchCooperativeKernel) each(             \
-                          cuOccupancyMaxActiveBlocksPerMultiprocessor) each(cuLaunchHostFunc)      \
-                          each(cuLaunchKernel) each(cuLibraryGetKernel) each(cuLibraryLoadData)    \
-                              each(cuLibraryUnload) each(cuMemAllocFromPoolAsync) each(            \
-                                  cuMemFreeAsync) each(cuMemFreeHost) each(cuMemGetInfo)           \
-                                  each(cuMemHostAlloc) each(cuMemHostGetDevicePointer)             \
-                                      each(cuMemPoolCreate) each(cuMemPoolDestroy) each(           \
-                                          cuMemPoolSetAccess) each(cuMemPoolSetAttribute)          \
-                                          each(cuMemcpy2DAsync) each(cuMemcpyDtoDAsync) each(      \
-                                              cuMemcpyDtoHAsync) each(cuMemcpyHtoDAsync)           \
-                                              each(cuMemsetD8Async) each(cuPointerGetAttribute)    \
-                                                  each(cuStreamCreate) each(cuStreamDestroy) each( \
-                                                      cuStreamQuery) each(cuStreamSynchronize)     \
-                                                      each(cuStreamWaitEvent)                      \
-                                                          each(cuStreamWriteValue64)               \
-                                                              each(cuMemHostRegister)              \
-                                                                  each(cuMemHostUnregister)
+  each(cuCtxFromGreenCtx) each(cuCtxPopCurrent) each(cuCtxPushCurrent) each(cuCtxSetCurrent)       \
+  each(cuDevResourceGenerateDesc) each(cuDevSmResourceSplitByCount) each(cuDeviceCanAccessPeer)    \
+  each(cuDeviceGet) each(cuDeviceGetAttribute) each(cuDeviceGetCount) each(cuDeviceGetDevResource) \
+  each(cuDeviceGetName) each(cuDevicePrimaryCtxRelease) each(cuDevicePrimaryCtxRetain)             \
+  each(cuDriverGetVersion) each(cuEventCreate) each(cuEventDestroy) each(cuEventElapsedTime)       \
+  each(cuEventRecord) each(cuEventSynchronize) each(cuGetErrorName) each(cuGetErrorString)         \
+  each(cuGreenCtxCreate) each(cuGreenCtxDestroy) each(cuGreenCtxStreamCreate) each(cuInit)         \
+  each(cuKernelGetAttribute) each(cuKernelGetParamInfo) each(cuKernelSetAttribute)                 \
+  each(cuLaunchCooperativeKernel) each(cuLaunchHostFunc) each(cuLaunchKernel)                      \
+  each(cuLibraryGetKernel) each(cuLibraryLoadData) each(cuLibraryUnload) each(cuMemAllocAsync)     \
+  each(cuMemAllocFromPoolAsync) each(cuMemFree) each(cuMemFreeAsync) each(cuMemFreeHost)           \
+  each(cuMemGetInfo) each(cuMemHostAlloc) each(cuMemHostGetDevicePointer) each(cuMemHostRegister)  \
+  each(cuMemHostUnregister) each(cuMemPoolCreate) each(cuMemPoolDestroy) each(cuMemPoolSetAccess)  \
+  each(cuMemPoolSetAttribute) each(cuMemcpy2DAsync) each(cuMemcpyDtoDAsync)                        \
+  each(cuMemcpyDtoHAsync) each(cuMemcpyHtoDAsync) each(cuMemsetD2D8Async) each(cuMemsetD8Async)    \
+  each(cuOccupancyMaxActiveBlocksPerMultiprocessor) each(cuPointerGetAttribute)                    \
+  each(cuStreamCreate) each(cuStreamDestroy) each(cuStreamQuery) each(cuStreamSynchronize)         \
+  each(cuStreamWaitEvent) each(cuStreamWriteValue64)
+// clang-format on
 
 /// The functions that weir calls, under their own names.
 struct CudaLibrary {

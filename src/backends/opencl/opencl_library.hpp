@@ -13,23 +13,21 @@
 
 namespace weir::rt {
 
+// clang-format off
 #define WEIR_OPENCL_FUNCTIONS(each)                                                                \
-  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext) each( \
-      clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)              \
-      each(clCreateSubDevices) each(clEnqueueBarrierWithWaitList) each(clEnqueueCopyBuffer) each(  \
-          clEnqueueCopyBufferRect) each(clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList)     \
-          each(clEnqueueNDRangeKernel) each(clEnqueueNativeKernel) each(clEnqueueReadBuffer)       \
-              each(clEnqueueReadBufferRect) each(clGetCommandQueueInfo)                            \
-                  each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush) each(clGetDeviceIDs) \
-                      each(clGetDeviceInfo) each(clGetEventInfo) each(clGetEventProfilingInfo)     \
-                          each(clGetKernelInfo) each(clGetKernelWorkGroupInfo)                     \
-                              each(clGetPlatformIDs) each(clGetPlatformInfo)                       \
-                                  each(clGetProgramBuildInfo) each(clGetProgramInfo)               \
-                                      each(clReleaseCommandQueue) each(clReleaseContext)           \
-                                          each(clReleaseEvent) each(clReleaseKernel)               \
-                                              each(clReleaseMemObject) each(clReleaseProgram)      \
-                                                  each(clRetainEvent) each(clSetEventCallback)     \
-                                                      each(clSetKernelArg) each(clWaitForEvents)
+  each(clBuildProgram) each(clCreateBuffer) each(clCreateCommandQueue) each(clCreateContext)       \
+  each(clCreateKernel) each(clCreateProgramWithBinary) each(clCreateProgramWithSource)             \
+  each(clCreateSubDevices) each(clEnqueueBarrierWithWaitList) each(clEnqueueCopyBuffer)            \
+  each(clEnqueueCopyBufferRect) each(clEnqueueFillBuffer) each(clEnqueueMarkerWithWaitList)        \
+  each(clEnqueueNDRangeKernel) each(clEnqueueNativeKernel) each(clEnqueueReadBuffer)               \
+  each(clEnqueueReadBufferRect) each(clEnqueueWriteBufferRect) each(clFinish) each(clFlush)        \
+  each(clGetCommandQueueInfo) each(clGetDeviceIDs) each(clGetDeviceInfo) each(clGetEventInfo)      \
+  each(clGetEventProfilingInfo) each(clGetKernelInfo) each(clGetKernelWorkGroupInfo)               \
+  each(clGetPlatformIDs) each(clGetPlatformInfo) each(clGetProgramBuildInfo)                       \
+  each(clGetProgramInfo) each(clReleaseCommandQueue) each(clReleaseContext) each(clReleaseEvent)   \
+  each(clReleaseKernel) each(clReleaseMemObject) each(clReleaseProgram) each(clRetainEvent)        \
+  each(clSetEventCallback) each(clSetKernelArg) each(clWaitForEvents)
+// clang-format on
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
