@@ -81,17 +81,16 @@ void RankClient::ask(Rank rank, RankMessageKind word, const std::function<void(W
     requests_[number] = &question;
   }
   try {
-    WireWriter message(word);
-    message.put(number);
+    WireWriter message(word, number);
     fill(message);
     post(rank, message);
-    const auto over = [&] {
+    const auto complete = [&] {
       const sys::Lock lock(mutex_);
       return question.complete;
     };
     const std::string what = fmt::format("rank {} to answer", rank);
     const std::int64_t patience = std::max(kPatienceNs, port_.info().lost_after_ns);
-    if (!port_.wait_until(over, patience, what.c_str())) throw_timeout(rank, patience);
+    if (!port_.wait_until(complete, patience, what.c_str())) throw_timeout(rank, patience);
   } catch (...) {
     forget(number);
     throw;
@@ -205,9 +204,11 @@ void RankClient::copy(std::unique_ptr<Copy> copy) noexcept {
       const sys::Lock lock(mutex_);
       number = ++copies_made_;
     }
-    const bool lends = copy->lent != nullptr;
+    const bool lends = copy->lent != nullptr;  // first a window from the owner of the far end
     const Rank to = lends ? copy->owner : copy->rank;
-    const WireWriter message = lends ? lending(number, *copy) : making(number, *copy);
+    const WireWriter message =
+        lends ? WireWriter(RankMessageKind::lend, copy->lent->device, number, *copy->lent)
+              : WireWriter(RankMessageKind::copy, copy->device, number, copy->source, copy->target);
     {
       const sys::Lock lock(mutex_);
       check_alive(to);
@@ -219,25 +220,6 @@ void RankClient::copy(std::unique_ptr<Copy> copy) noexcept {
     if (copy == nullptr) copy = take_copy(number);
     if (copy != nullptr) end(std::move(copy), std::move(outcome), 0, 0);
   }
-}
-
-/// Returns a request for a window, to the owner of the far end.
-WireWriter RankClient::lending(std::uint64_t number, const Copy& copy) {
-  WireWriter message(RankMessageKind::lend);
-  message.put(copy.lent->device);
-  message.put(number);
-  message.put(*copy.lent);
-  return message;
-}
-
-/// Returns a request to make the copy.
-WireWriter RankClient::making(std::uint64_t number, const Copy& copy) {
-  WireWriter message(RankMessageKind::copy);
-  message.put(copy.device);
-  message.put(number);
-  message.put(copy.source);
-  message.put(copy.target);
-  return message;
 }
 
 /// Reports the outcome of a copy to its sink, and withdraws windows that were lent for it.
@@ -258,9 +240,7 @@ void RankClient::end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t s
 
 void RankClient::withdraw(Rank owner, WindowId window) noexcept {
   try {
-    WireWriter message(RankMessageKind::take_back);
-    message.put(window);
-    post(owner, message);
+    post(owner, WireWriter(RankMessageKind::take_back, window));
   } catch (...) {  // a lost rank has no windows
   }
 }
@@ -351,12 +331,12 @@ void RankClient::read(Rank from, WireReader& message) {
 void RankClient::take_answer(Rank from, WireReader& message) {
   const auto number = message.get<std::uint64_t>();
   Outcome outcome = message.outcome();
-  const auto left = message.rest();
+  const auto answer = message.rest();
   const sys::Lock lock(mutex_);
   const auto found = requests_.find(number);
   if (found == requests_.end() || found->second->rank != from) return;
   PendingRequest& question = *found->second;
-  question.answer.assign(left.begin(), left.end());
+  question.answer.assign(answer.begin(), answer.end());
   question.outcome = std::move(outcome);
   question.complete = true;
 }

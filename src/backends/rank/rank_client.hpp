@@ -106,8 +106,6 @@ class RankClient final : private Listener, private ProgressHook {
   void take_answer(Rank from, WireReader& message);
   void take_lent(Rank from, WireReader& message);
   void take_copied(Rank from, WireReader& message);
-  static WireWriter lending(std::uint64_t number, const Copy& copy);
-  static WireWriter making(std::uint64_t number, const Copy& copy);
   void end(std::unique_ptr<Copy> copy, Outcome outcome, std::int64_t started_ns,
            std::int64_t ended_ns) noexcept;
   void withdraw(Rank owner, WindowId window) noexcept;

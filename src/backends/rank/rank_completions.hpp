@@ -36,9 +36,7 @@ class RankCompletions {
       RankCompletion completion;
       message.get(completion.number);
       completion.outcome = message.outcome();
-      message.get(completion.worker);
-      message.get(completion.started_ns);
-      message.get(completion.ended_ns);
+      message.get(completion.worker, completion.started_ns, completion.ended_ns);
       added_.push_back(std::move(completion));
       any_.store(true, std::memory_order_seq_cst);
     }

@@ -13,10 +13,7 @@ RankDevice::RankDevice(std::string name, std::shared_ptr<RankClient> client, Ran
   client_->connect(rank);
   client_->ask(
       rank, RankMessageKind::open_device,
-      [&](WireWriter& message) {
-        message.put(number_);
-        message.put(std::string_view(specification));
-      },
+      [&](WireWriter& message) { message.put(number_, specification); },
       [&](WireReader& answer) { facts_ = answer.facts(); });
   DeviceInfo& info = facts_.info;
   info.name = std::move(name);
@@ -28,9 +25,7 @@ RankDevice::RankDevice(std::string name, std::shared_ptr<RankClient> client, Ran
 
 RankDevice::~RankDevice() {
   try {
-    WireWriter message(RankMessageKind::close_device);
-    message.put(number_);
-    client_->post(rank_, message);
+    client_->post(rank_, WireWriter(RankMessageKind::close_device, number_));
   } catch (...) {  // a lost rank has no devices
   }
 }
@@ -44,11 +39,8 @@ Memory RankDevice::allocate(std::size_t bytes) {
   }
   const std::uint32_t instance = take_instance();
   try {
-    WireWriter message(RankMessageKind::allocate);
-    message.put(number_);
-    message.put(instance);
-    message.put(std::uint64_t{bytes});
-    client_->post(rank_, message);
+    client_->post(rank_,
+                  WireWriter(RankMessageKind::allocate, number_, instance, std::uint64_t{bytes}));
   } catch (...) {
     give_instance(instance);
     throw;
@@ -81,10 +73,7 @@ void RankDevice::release(Memory& memory) noexcept {
   const std::uint32_t instance = rank_address::instance(rank_address::number(memory.address));
   memory = {};
   try {
-    WireWriter message(RankMessageKind::release);
-    message.put(number_);
-    message.put(instance);
-    client_->post(rank_, message);
+    client_->post(rank_, WireWriter(RankMessageKind::release, number_, instance));
     give_instance(instance);
   } catch (...) {  // a lost rank has no memory; the instance number is not reused
   }
@@ -160,11 +149,9 @@ void RankDevice::define(const Job& job) {
   const sys::Lock lock(defining_);
   if (job.kernel_number < defined_.size() && defined_[job.kernel_number]) return;
   if (job.kernel_number >= defined_.size()) defined_.resize(job.kernel_number + 1);
-  WireWriter message(RankMessageKind::define);
-  message.put(number_);
-  message.put(static_cast<std::uint32_t>(job.kernel_number));
-  message.put(std::string_view(job.kernel));
-  client_->post(rank_, message);
+  const auto number = static_cast<std::uint32_t>(job.kernel_number);
+  client_->post(rank_,
+                WireWriter(RankMessageKind::define, number_, number, std::string_view(job.kernel)));
   defined_[job.kernel_number] = true;
 }
 
@@ -186,8 +173,7 @@ void RankDevice::remove_place(RankPlace& place) noexcept {
 }
 
 void RankDevice::end_polling() noexcept {
-  std::size_t index = 0;
-  while (RankPlace* const place = pin(index++)) {
+  for (std::size_t index = 0; RankPlace* const place = pin(index); ++index) {
     place->end_polling();
     place->unpin();
   }
@@ -204,8 +190,7 @@ RankPlace* RankDevice::pin(std::size_t index) noexcept {
 
 bool RankDevice::poll() noexcept {
   bool moved = client_->port().progress();
-  std::size_t index = 0;
-  while (RankPlace* const place = pin(index++)) {
+  for (std::size_t index = 0; RankPlace* const place = pin(index); ++index) {
     moved |= place->poll();
     place->unpin();
   }

@@ -14,8 +14,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
       number_(device.client().next_number()),
       spin_ns_(config::spin_ns()),
       clock_ahead_ns_(device.client().clock_ahead_ns(device.rank())),
-      batch_(RankMessageKind::jobs) {
-  batch_.put(number_);
+      batch_(RankMessageKind::jobs, number_) {
   batch_start_ = batch_.bytes().size();
   RankClient& client = device.client();
   client.add_place(number_, device.rank(), *this);
@@ -23,10 +22,8 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
     client.ask(
         device.rank(), RankMessageKind::open_place,
         [&](WireWriter& message) {
-          message.put(device.number());
-          message.put(number_);
-          message.put(std::string_view(request.name));
-          message.put(static_cast<std::uint32_t>(request.cores.size()));
+          message.put(device.number(), number_, request.name,
+                      static_cast<std::uint32_t>(request.cores.size()));
           for (const unsigned core : request.cores) message.put(core);
         },
         [](WireReader&) {});
@@ -50,8 +47,7 @@ void RankPlace::close() noexcept {
   thread_.reset();
   device_.client().remove_place(number_);
   try {
-    WireWriter message(RankMessageKind::close_place);
-    message.put(number_);
+    const WireWriter message(RankMessageKind::close_place, number_);
     device_.client().post(device_.rank(), message);
   } catch (...) {  // a lost rank has no places
   }
@@ -180,10 +176,8 @@ void RankPlace::write(Slot& slot) {
                          (job.brief ? kJobBrief : 0) | (job.timed ? kJobTimed : 0) |
                          (job.source != nullptr ? kJobSource : 0) | (named ? kJobNamed : 0);
   if (job.brief) last_brief_.store(job.id);
-  batch_.put(job.id);
-  batch_.put(static_cast<std::uint8_t>(flags));
-  batch_.put(job.priority);
-  batch_.put(static_cast<std::uint16_t>(job.waits.size()));
+  batch_.put(job.id, static_cast<std::uint8_t>(flags), job.priority,
+             static_cast<std::uint16_t>(job.waits.size()));
   for (const std::uint64_t earlier : job.waits) batch_.put(earlier);
   if (job.is_copy) {
     write_copy(slot);

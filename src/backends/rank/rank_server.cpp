@@ -20,10 +20,10 @@ RankServer::~RankServer() {
 
 /// Waits for the copies that this rank makes; works without memory too.
 void RankServer::await_copies() noexcept {
-  for (bool over = false; !over; sys::yield()) {
+  for (bool complete = false; !complete; sys::yield()) {
     try {
       wait([this]() WEIR_REQUIRES(mutex_) { return copies_ == 0; });
-      over = true;
+      complete = true;
     } catch (...) {  // try again
     }
   }
@@ -44,9 +44,9 @@ void RankServer::wait(Condition&& is_so) {
     return;
   }
   WaitRegistry::Entry entry(port_.waits(), {kWhat, true});
-  for (std::uint32_t news = wakeups_.load(); !seen(); news = wakeups_.load()) {
+  for (std::uint32_t wakeups = wakeups_.load(); !seen(); wakeups = wakeups_.load()) {
     entry.enter();
-    sys::wait(wakeups_, news);
+    sys::wait(wakeups_, wakeups);
   }
 }
 
@@ -76,7 +76,7 @@ void RankServer::perform(const Message& message) {
   if (word == RankMessageKind::close_place) return close_place(reader.get<std::uint32_t>());
   if (word == RankMessageKind::close_device) return close_device(reader.get<std::uint32_t>());
   const auto request = reader.get<std::uint64_t>();
-  WireWriter details(RankMessageKind::answer), answer(RankMessageKind::answer);
+  WireWriter details(RankMessageKind::answer);
   Outcome outcome;
   try {
     if (word == RankMessageKind::open_device) {
@@ -88,8 +88,7 @@ void RankServer::perform(const Message& message) {
     outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     details.cut(1);
   }
-  answer.put(request);
-  answer.put(outcome);
+  WireWriter answer(RankMessageKind::answer, request, outcome);
   answer.append(details.bytes().data() + 1, details.bytes().size() - 1);
   send(answer);
 }
@@ -175,9 +174,7 @@ void RankServer::on_rank_lost(Rank rank, const std::string& why) noexcept {
 /// Stops serving because a message of rank 0 cannot be executed, and notifies rank 0.
 void RankServer::break_off(const Outcome& why) noexcept {
   try {
-    WireWriter message(RankMessageKind::broken);
-    message.put(std::string_view(why.message));
-    send(message);
+    send(WireWriter(RankMessageKind::broken, why.message));
   } catch (...) {  // rank 0 will notice
   }
   end(why);
@@ -196,11 +193,8 @@ void RankServer::read(std::span<const std::byte> bytes) {
   WireReader message(bytes);
   switch (message.get<RankMessageKind>()) {
     case RankMessageKind::hello: {
-      WireWriter answer(RankMessageKind::answer);
-      answer.put(message.get<std::uint64_t>());
-      answer.put(Outcome{});
-      answer.put(sys::now_ns());
-      return send(answer);
+      const auto request = message.get<std::uint64_t>();
+      return send(WireWriter(RankMessageKind::answer, request, Outcome{}, sys::now_ns()));
     }
     case RankMessageKind::jobs: return place(message.get<std::uint32_t>()).take(message, find_);
     case RankMessageKind::copy: return make_copy(message);
@@ -247,8 +241,7 @@ void RankServer::define(WireReader& message) {
 }
 
 void RankServer::answer_known_kernels(WireReader& message) {
-  WireWriter answer(RankMessageKind::answer);
-  answer.put(message.get<std::uint64_t>());
+  const auto request = message.get<std::uint64_t>();
   std::vector<std::string> names;
   while (!message.empty()) names.push_back(message.text());
   Outcome outcome;
@@ -257,16 +250,13 @@ void RankServer::answer_known_kernels(WireReader& message) {
   } catch (const Error& error) {
     outcome = {error.status(), fmt::format("rank {}: {}", port_.rank(), error.what())};
   }
-  answer.put(outcome);
-  send(answer);
+  send(WireWriter(RankMessageKind::answer, request, outcome));
 }
 
 /// Exposes a region to another rank for a copy.
 void RankServer::lend(WireReader& message) {
   message.get<std::uint32_t>();
   const auto number = message.get<std::uint64_t>();
-  WireWriter answer(RankMessageKind::lent);
-  answer.put(number);
   Outcome outcome;
   WindowId window = 0;
   try {
@@ -278,9 +268,7 @@ void RankServer::lend(WireReader& message) {
   } catch (...) {
     outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
   }
-  answer.put(outcome);
-  answer.put(window);
-  send(answer);
+  send(WireWriter(RankMessageKind::lent, number, outcome, window));
 }
 
 void RankServer::make_copy(WireReader& message) {
@@ -304,12 +292,8 @@ void RankServer::make_copy(WireReader& message) {
 void RankServer::copied(void* token, Outcome outcome, std::int64_t started_ns,
                         std::int64_t ended_ns) noexcept {
   try {
-    WireWriter message(RankMessageKind::copied);
-    message.put(reinterpret_cast<std::uint64_t>(token));
-    message.put(outcome);
-    message.put(started_ns);
-    message.put(ended_ns);
-    send(message);
+    const auto number = reinterpret_cast<std::uint64_t>(token);
+    send(WireWriter(RankMessageKind::copied, number, outcome, started_ns, ended_ns));
   } catch (...) {
     end(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }

@@ -9,40 +9,28 @@ void WireWriter::put(std::string_view text) {
 
 void WireWriter::put(const Outcome& outcome) {
   put(static_cast<std::uint8_t>(outcome.status));
-  if (!outcome.ok()) put(std::string_view(outcome.message));
+  if (!outcome.ok()) put(outcome.message);
 }
 
 void WireWriter::put(const Region& region) {
-  put(region.offset);
-  put(region.row);
-  put(region.row_stride);
-  put(region.plane_stride);
-  put(region.rows);
-  put(region.planes);
+  put(region.offset, region.row, region.row_stride, region.plane_stride, region.rows,
+      region.planes);
 }
 
 void WireWriter::put(const RankCopyEnd& end) {
   put(end.remote);
   if (end.remote) {
-    put(end.rank);
-    put(end.window);
+    put(end.rank, end.window);
   } else {
-    put(end.device);
-    put(end.address);
+    put(end.device, end.address);
   }
   put(end.region);
 }
 
 void WireWriter::put(const RankDeviceFacts& facts) {
   const DeviceInfo& info = facts.info;
-  put(std::string_view(info.backend));
-  put(std::string_view(info.description));
-  put(info.cores);
-  put(info.threads_per_core);
-  put(info.memory_bytes);
-  put(info.runs_host_code);
-  put(info.compiles_source);
-  put(facts.direct);
+  put(info.backend, info.description, info.cores, info.threads_per_core, info.memory_bytes,
+      info.runs_host_code, info.compiles_source, facts.direct);
 }
 
 void WireWriter::put(const weir_scalar& scalar) {
@@ -85,12 +73,8 @@ Outcome WireReader::outcome() {
 
 Region WireReader::region() {
   Region region;
-  get(region.offset);
-  get(region.row);
-  get(region.row_stride);
-  get(region.plane_stride);
-  get(region.rows);
-  get(region.planes);
+  get(region.offset, region.row, region.row_stride, region.plane_stride, region.rows,
+      region.planes);
   if (region.row == 0 || region.rows == 0 || region.planes == 0) refuse("a region is empty");
   return region;
 }
@@ -99,11 +83,9 @@ RankCopyEnd WireReader::end() {
   RankCopyEnd end;
   get(end.remote);
   if (end.remote) {
-    get(end.rank);
-    get(end.window);
+    get(end.rank, end.window);
   } else {
-    get(end.device);
-    get(end.address);
+    get(end.device, end.address);
   }
   end.region = region();
   return end;
@@ -114,12 +96,8 @@ RankDeviceFacts WireReader::facts() {
   DeviceInfo& info = facts.info;
   info.backend = text();
   info.description = text();
-  get(info.cores);
-  get(info.threads_per_core);
-  get(info.memory_bytes);
-  get(info.runs_host_code);
-  get(info.compiles_source);
-  get(facts.direct);
+  get(info.cores, info.threads_per_core, info.memory_bytes, info.runs_host_code,
+      info.compiles_source, facts.direct);
   return facts;
 }
 

@@ -88,7 +88,12 @@ struct RankDeviceFacts {
 /// Writes a message.
 class WireWriter {
  public:
-  explicit WireWriter(RankMessageKind word) { put(word); }
+  /// Begins with these fields.
+  template <class... T>
+  explicit WireWriter(RankMessageKind word, const T&... fields) {
+    put(word);
+    (put(fields), ...);
+  }
 
   template <class T>
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
@@ -102,6 +107,12 @@ class WireWriter {
   void put(const RankDeviceFacts& facts);
   void put(const weir_scalar& scalar);
   void put(const weir_view& view);
+  template <class A, class B, class... More>
+  void put(const A& first, const B& second, const More&... more) {
+    put(first);
+    put(second);
+    (put(more), ...);
+  }
 
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
   void append(const void* bytes, std::size_t count) {
@@ -136,6 +147,12 @@ class WireReader {
   template <class T>
   void get(T& value) {
     value = get<T>();
+  }
+  template <class A, class B, class... More>
+  void get(A& first, B& second, More&... more) {
+    get(first);
+    get(second);
+    (get(more), ...);
   }
   std::string text();
   Outcome outcome();

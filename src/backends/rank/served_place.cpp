@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kDoneBytes = 64 * JobQueue::kWindow;
 /// Size of copies after which completions are reported.
-constexpr std::uint64_t kToldBytes = 256 << 10;
+constexpr std::uint64_t kReportBytes = 256 << 10;
 
 /// Returns the region of a view, relative to its address.
 Region region_of(const weir_view& view) {
@@ -30,8 +30,10 @@ Region region_of(const weir_view& view) {
 
 ServedPlace::ServedPlace(Port& port, ServedDevice& device, std::uint32_t number,
                          const PlaceRequest& request)
-    : port_(port), device_(device), entries_(JobQueue::kWindow), done_(RankMessageKind::done) {
-  done_.put(number);
+    : port_(port),
+      device_(device),
+      entries_(JobQueue::kWindow),
+      done_(RankMessageKind::done, number) {
   done_start_ = done_.bytes().size();
   done_.reserve(kDoneBytes);
   cores_ = device.device().open_place(request, queue_);
@@ -39,10 +41,10 @@ ServedPlace::ServedPlace(Port& port, ServedDevice& device, std::uint32_t number,
 }
 
 ServedPlace::~ServedPlace() {
-  constexpr std::int64_t kNapNs = 50'000;
+  constexpr std::int64_t kParkNs = 50'000;
   while (given_back_.load(std::memory_order_acquire) < arrived_.load(std::memory_order_relaxed) ||
          calls_.load(std::memory_order_acquire) > 0) {
-    if (!port_.progress()) sys::sleep_until(sys::now_ns() + kNapNs);
+    if (!port_.progress()) sys::sleep_until(sys::now_ns() + kParkNs);
   }
   queue_.wait_for_callers();
   cores_.reset();
@@ -177,11 +179,7 @@ void ServedPlace::Feed::finish(Worker& worker, Job& job, Outcome outcome) noexce
 
 /// Adds a job to the next report of completions.
 void ServedPlace::note_done(const Job& job, unsigned worker, const Outcome& outcome) {
-  done_.put(job.id);
-  done_.put(outcome);
-  done_.put(worker);
-  done_.put(job.started_ns);
-  done_.put(job.ended_ns);
+  done_.put(job.id, outcome, worker, job.started_ns, job.ended_ns);
   ++done_jobs_;
 }
 
@@ -208,12 +206,12 @@ void ServedPlace::serve() noexcept {
   if (calls_.fetch_add(1, std::memory_order_acq_rel) > 0) return;
   for (;;) {
     while (queue_.serve_once()) {
-      if (copied_bytes_ >= kToldBytes) send_done();  // while further jobs run
+      if (copied_bytes_ >= kReportBytes) send_done();  // while further jobs run
     }
     send_done();
-    const std::uint32_t left = calls_.fetch_sub(calls, std::memory_order_acq_rel) - calls;
-    if (left == 0) return;
-    calls = left;
+    const std::uint32_t remaining = calls_.fetch_sub(calls, std::memory_order_acq_rel) - calls;
+    if (remaining == 0) return;
+    calls = remaining;
   }
 }
 
