@@ -30,7 +30,7 @@ typedef struct weir_runtime_options {
    *      [,kernels=run|skip][,order=host|device] docs/guide/simulated-card.md has all settings
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device; native=off uses a processor
    *      [,native=on|off]                        as an accelerator
-   *   cuda[:N][,memory=SIZE][,lanes=K]           the Nth device of the CUDA driver
+   *   cuda[:N][,memory=SIZE][,streams=K]         the Nth device of the CUDA driver
    *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or of each rank
    *                                              except 0: see weir_rank_serve(); default: host
    *   null                                       runs nothing (template for new backends)

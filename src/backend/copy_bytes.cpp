@@ -29,17 +29,17 @@ Region joined(Region region) noexcept {
 /// Iterates over a region in contiguous pieces.
 class Cursor {
  public:
-  explicit Cursor(const Region& region) : region_(joined(region)), left_(region_.row) {}
+  explicit Cursor(const Region& region) : region_(joined(region)), remaining_(region_.row) {}
 
   std::uint64_t position() const noexcept {
     return region_.offset + plane_ * region_.plane_stride + row_ * region_.row_stride +
-           (region_.row - left_);
+           (region_.row - remaining_);
   }
-  std::uint64_t contiguous() const noexcept { return left_; }
+  std::uint64_t contiguous() const noexcept { return remaining_; }
   void advance(std::uint64_t bytes) noexcept {
-    left_ -= bytes;
-    if (left_ > 0) return;
-    left_ = region_.row;
+    remaining_ -= bytes;
+    if (remaining_ > 0) return;
+    remaining_ = region_.row;
     if (++row_ == region_.rows) {
       row_ = 0;
       ++plane_;
@@ -48,7 +48,7 @@ class Cursor {
 
  private:
   const Region region_;
-  std::uint64_t left_;
+  std::uint64_t remaining_;
   std::uint64_t row_ = 0, plane_ = 0;
 };
 
@@ -59,7 +59,7 @@ void copy_bytes(std::byte* target, const Region& target_region, const std::byte*
   Cursor to(target_region), from(source_region);
   const std::uint64_t row = std::min(to.contiguous(), from.contiguous());
   const bool past_cache = source_region.bytes() >= kManyBytes && row <= kShortRow && row >= kRow;
-  for (std::uint64_t left = source_region.bytes(); left > 0;) {
+  for (std::uint64_t remaining = source_region.bytes(); remaining > 0;) {
     const std::uint64_t piece = std::min(to.contiguous(), from.contiguous());
     if (past_cache) {
       copy_past_cache(target + to.position(), source + from.position(), piece);
@@ -68,7 +68,7 @@ void copy_bytes(std::byte* target, const Region& target_region, const std::byte*
     }
     to.advance(piece);
     from.advance(piece);
-    left -= piece;
+    remaining -= piece;
   }
   if (past_cache) end_past_cache();
 }

@@ -125,11 +125,11 @@ bool WorkerTeam::has_work() const noexcept {
 
 void WorkerTeam::idle() noexcept {
   constexpr long long kBusyCoreNs = 5'000;
-  constexpr int kPausesPerLook = sys::scaled(32, 1);
+  constexpr int kPausesPerPoll = sys::scaled(32, 1);
   const std::int64_t start = sys::now_ns();
   std::int64_t now = start;
   while (now - start < spin_ns_) {
-    for (int i = 0; i < kPausesPerLook; ++i) {
+    for (int i = 0; i < kPausesPerPoll; ++i) {
       if (has_work()) return;
       feed_.poll();
       sys::pause();

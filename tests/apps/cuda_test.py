@@ -9,7 +9,7 @@ import scipy.linalg
 import weir_cli
 from weir_cli import RUN_FAILED, TYPES, UNAVAILABLE, positive_definite, relative_error
 
-DOMAINS = ("cuda:0", "host,cuda:0", "cuda:0,lanes=1,cuda:1")
+DOMAINS = ("cuda:0", "host,cuda:0", "cuda:0,streams=1,cuda:1")
 
 
 class CudaTest(weir_cli.CliTest):

@@ -10,7 +10,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr unsigned kMostLanes = 8;
+constexpr unsigned kMaxStreams = 8;
 
 void check_abilities(const DomainSpec& spec, const CudaDeviceInfo& device) {
   if (device.has_pools && device.writes_values) return;
@@ -27,8 +27,8 @@ class CudaBackend final : public Backend {
   const char* settings_help() const noexcept override {
     return "device=N      which device, in the order of the driver; cuda:N is short for it "
            "(default 0)\n"
-           "memory=SIZE   capacity for instances (default: what is free, but for a reserve)\n"
-           "lanes=N       streams for kernels in each place, 1 to 8 (default 4)";
+           "memory=SIZE   capacity for instances (default: what is free, without a reserve)\n"
+           "streams=N     streams for kernels in each place, 1 to 8 (default 4)";
   }
 
   /// No cores of the host: its cores are the device's.
@@ -42,7 +42,7 @@ class CudaBackend final : public Backend {
     CudaOptions options{
         .name = std::move(context.name),
         .memory = settings.size("memory", 0),
-        .compute_streams = static_cast<unsigned>(settings.count("lanes", 4, kMostLanes)),
+        .compute_streams = static_cast<unsigned>(settings.count("streams", 4, kMaxStreams)),
         .packers = packers_on(*context.machine)};
     const std::vector<CudaDeviceInfo> devices = list_cuda_devices();
     const CudaDeviceInfo& device = settings.device("CUDA", devices);
@@ -51,7 +51,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  static Settings read(const DomainSpec& spec) { return {spec, {"device", "memory", "lanes"}}; }
+  static Settings read(const DomainSpec& spec) { return {spec, {"device", "memory", "streams"}}; }
 };
 
 }  // namespace

@@ -17,12 +17,12 @@ class CudaBell {
     if (parked_.load(std::memory_order_seq_cst)) sys::wake_one(notifications_);
   }
 
-  /// Parks until notify() or the deadline, unless stirring() returns true.
-  template <class Stirring>
-  void park(std::int64_t deadline_ns, Stirring stirring) noexcept {
+  /// Parks until notify() or the deadline, unless has_work() returns true.
+  template <class HasWork>
+  void park(std::int64_t deadline_ns, HasWork has_work) noexcept {
     const std::uint32_t seen = notifications_.load(std::memory_order_seq_cst);
     parked_.store(true, std::memory_order_seq_cst);
-    if (!stirring()) sys::wait(notifications_, seen, deadline_ns);
+    if (!has_work()) sys::wait(notifications_, seen, deadline_ns);
     parked_.store(false, std::memory_order_relaxed);
   }
 

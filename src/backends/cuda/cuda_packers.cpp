@@ -33,7 +33,7 @@ void CudaPackers::pack(const CudaStagedPiece& piece) noexcept {
   parts_ = parts;
   changed_.notify_all();
   take_parts();
-  while (active_ > 0) over_.wait(lock);
+  while (active_ > 0) packed_.wait(lock);
   piece_ = nullptr;
 }
 
@@ -46,7 +46,7 @@ void CudaPackers::take_parts() noexcept {
     mutex_.unlock();
     piece->pack(part, parts);
     mutex_.lock();
-    if (--active_ == 0) over_.notify_one();
+    if (--active_ == 0) packed_.notify_one();
   }
 }
 

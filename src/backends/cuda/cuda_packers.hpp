@@ -31,7 +31,7 @@ class CudaPackers {
   void take_parts() noexcept WEIR_REQUIRES(mutex_);
 
   sys::Mutex mutex_;
-  sys::Condition changed_, over_;
+  sys::Condition changed_, packed_;
   const CudaStagedPiece* piece_ = nullptr;  ///< being packed
   std::size_t next_ WEIR_GUARDED_BY(mutex_) = 0, parts_ WEIR_GUARDED_BY(mutex_) = 0;
   unsigned active_ WEIR_GUARDED_BY(mutex_) = 0;

@@ -197,12 +197,12 @@ bool CudaPlace::waits_for_staged_copy(const CudaJob& entry) const noexcept {
 /// Enqueues more chunks of the staged copies. Returns whether one is completely enqueued now.
 bool CudaPlace::continue_copies() noexcept {
   bool moved = false;
-  for (CudaJob*& haul : staged_copies_) {
-    if (haul == nullptr || context_.lost()) continue;
-    const unsigned stream_index = haul->point.stream;
-    const CUresult code = streams_->continue_copy(*haul, stream_index);
-    if (haul->staging) continue;
-    CudaJob& entry = *std::exchange(haul, nullptr);
+  for (CudaJob*& copy : staged_copies_) {
+    if (copy == nullptr || context_.lost()) continue;
+    const unsigned stream_index = copy->point.stream;
+    const CUresult code = streams_->continue_copy(*copy, stream_index);
+    if (copy->staging) continue;
+    CudaJob& entry = *std::exchange(copy, nullptr);
     entry.outcome = to_outcome(code, name_of(entry.job));
     entry.has_times = entry.has_times && stamp(entry.end_event, stream_index);
     append(entry, stream_index);
@@ -466,8 +466,8 @@ void CudaPlace::finish(CudaJob& entry, Outcome outcome) noexcept {
 
 /// Fails all jobs of a lost context: the driver will complete none.
 bool CudaPlace::fail_all() noexcept {
-  const bool hauls = staged_copies_[0] != nullptr || staged_copies_[1] != nullptr;
-  if (oldest(false) == nullptr && !hauls) return false;
+  const bool staging = staged_copies_[0] != nullptr || staged_copies_[1] != nullptr;
+  if (oldest(false) == nullptr && !staging) return false;
   context_.wait_for_callbacks();
   streams_->forget_gathered();
   while (CudaJob* const entry = oldest(false)) {
@@ -476,8 +476,8 @@ bool CudaPlace::fail_all() noexcept {
     if (fifo.first == nullptr) fifo.last = nullptr;
     finish(*entry, context_.lost_outcome());
   }
-  for (CudaJob*& haul : staged_copies_) {
-    if (haul != nullptr) finish(*std::exchange(haul, nullptr), context_.lost_outcome());
+  for (CudaJob*& copy : staged_copies_) {
+    if (copy != nullptr) finish(*std::exchange(copy, nullptr), context_.lost_outcome());
   }
   for (CudaJob* const entry : std::exchange(held_, {})) finish(*entry, context_.lost_outcome());
   return true;

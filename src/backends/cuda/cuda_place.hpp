@@ -18,6 +18,17 @@ namespace weir::rt {
 
 /// A thread takes jobs before their predecessors complete and enqueues each in a CUDA stream; the
 /// device orders them. From then on worker.index of a job is the index of its stream.
+///
+/// Example: kernels 1 and 2, and kernel 3, which waits for both, on an idle place.
+///
+///     job  stream  epoch  commands in the stream
+///     1    0       1      launch
+///     2    1       1      launch
+///     3    1       2      wait for an event recorded behind 1 in stream 0, launch, write 2
+///
+/// 3 takes the stream of 2, its latest predecessor, and needs no wait for it. Its frontier is epoch
+/// 1 of stream 0 and epoch 2 of stream 1. Once the thread reads the 2 that the device wrote, it
+/// knows all three to be complete, without a mark in stream 0, and returns 1, 2 and 3 to the feed.
 class CudaPlace final : public PlaceDriver {
  public:
   /// Throws Error, {unsupported} when the device cannot be divided in this way.

@@ -169,9 +169,9 @@ CUresult CudaStreams::enqueue_copy(CudaJob& entry, unsigned stream_index) {
 /// At the end, the stream of the job waits for its partner stream.
 CUresult CudaStreams::continue_copy(CudaJob& entry, unsigned stream_index) noexcept {
   const CudaLibrary& cu = CudaLibrary::get();
-  const auto over = [this](const CudaPoint& point) { return order_.is_complete(point); };
+  const auto complete = [this](const CudaPoint& point) { return order_.is_complete(point); };
   CUresult code = CUDA_SUCCESS;
-  while (entry.staging && std::all_of(entry.older.begin(), entry.older.end(), over)) {
+  while (entry.staging && std::all_of(entry.older.begin(), entry.older.end(), complete)) {
     code = stage_more(entry, stream_index);
     if (code != CUDA_SUCCESS) entry.staging = false;
   }

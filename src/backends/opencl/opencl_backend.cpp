@@ -17,8 +17,8 @@ class OpenClBackend final : public Backend {
            "alias=on|off  off: instances of its own, though it shares the host's memory (default "
            "on)\n"
            "memory=SIZE   capacity for instances (default: what the driver says)\n"
-           "native=on|off  off: uses a processor as if it were a card (default on)\n"
-           "svm=on|off     off: a card whose memory has no addresses, though it could (default on)";
+           "native=on|off  off: uses a processor as if it were a GPU (default on)\n"
+           "svm=on|off     off: a GPU whose memory has no addresses, though it could (default on)";
   }
 
   /// No cores of the host: the driver has the compute units.

@@ -82,8 +82,10 @@ class OpenClCommands {
     }
   }
   /// Whether a callback came since the last call of observe().
-  bool has_news() const noexcept { return callbacks_.load(std::memory_order_seq_cst) != observed_; }
-  /// Returns has_news(), and ignores callbacks until now from then on.
+  bool called_back() const noexcept {
+    return callbacks_.load(std::memory_order_seq_cst) != observed_;
+  }
+  /// Returns called_back(), and ignores callbacks until now from then on.
   bool observe() noexcept {
     const std::uint64_t callbacks = callbacks_.load(std::memory_order_seq_cst);
     return std::exchange(observed_, callbacks) != callbacks;

@@ -214,7 +214,7 @@ void OpenClPlace::set_times(OpenClJob& job) noexcept {
 // ---- Nothing to do -----------------------------------------------------------------------------
 
 bool OpenClPlace::has_work() const noexcept {
-  return jobs_.ended() != jobs_.removed() || commands_.has_news() ||
+  return jobs_.ended() != jobs_.removed() || commands_.called_back() ||
          (has_room() && feed_.has_work()) || stopping_.load(std::memory_order_seq_cst);
 }
 

@@ -85,7 +85,7 @@ class SimBackend final : public Backend {
            "fork_us=F          for each thread of a parallel kernel, likewise (default 0)\n"
            "contention=C       slowdown of places that share a core, likewise (default 1)\n"
            "kernels=run|skip   skip: only let the modelled time pass, without cores of the host\n"
-           "order=host|device  who orders kernels and transfers: weir, or the card's queue\n"
+           "order=host|device  what orders kernels and transfers: weir, or the card's queue\n"
            "lost_at=N          lose the card at its Nth operation, for good\n"
            "fail_allocation=N  let the Nth allocation of its memory fail\n"
            "fail_copy=N        let the Nth transfer fail\n"

@@ -23,9 +23,9 @@ class TimedMemory {
     const auto self = waiting_.emplace(waiting_.end());
     advance();
     shares_.add(*self, bytes, threads);
-    while (!self->over) {
-      const double left = std::min(shares_.next_end_ns(), kLongestNs);
-      changed_.wait_until(lock, seen_ns_ + std::llround(left));
+    while (!self->ended) {
+      const double remaining = std::min(shares_.next_end_ns(), kLongestNs);
+      changed_.wait_until(lock, seen_ns_ + std::llround(remaining));
       advance();
     }
     waiting_.erase(self);
@@ -33,8 +33,8 @@ class TimedMemory {
 
  private:
   struct Waiting final : MemoryShares::Kernel {
-    void moved() noexcept override { over = true; }
-    bool over = false;
+    void moved() noexcept override { ended = true; }
+    bool ended = false;
   };
 
   static constexpr double kLongestNs = 1e17;
@@ -42,16 +42,16 @@ class TimedMemory {
   /// Completes each kernel at its modelled time, independent of when a thread checks.
   void advance() noexcept WEIR_REQUIRES(mutex_) {
     const std::int64_t now = sys::now_ns();
-    auto left = static_cast<double>(now - seen_ns_);
+    auto remaining = static_cast<double>(now - seen_ns_);
     seen_ns_ = now;
-    while (!shares_.empty() && shares_.next_end_ns() <= left) {
+    while (!shares_.empty() && shares_.next_end_ns() <= remaining) {
       const double step = shares_.next_end_ns();
       shares_.advance(step);
       while (MemoryShares::Kernel* const kernel = shares_.take_ended()) kernel->moved();
-      left -= step;
+      remaining -= step;
       changed_.notify_all();
     }
-    shares_.advance(left);
+    shares_.advance(remaining);
   }
 
   sys::Mutex mutex_;  // guards all members below

@@ -44,9 +44,9 @@ class VirtualMemory final : private SimClock::Timer {
 
   void plan() noexcept {
     if (shares_.empty()) return;
-    const double left = std::min(shares_.next_end_ns(), kLongestNs);
+    const double remaining = std::min(shares_.next_end_ns(), kLongestNs);
     const std::int64_t now = clock_->now_ns();
-    clock_->set(*this, now + model_.slowed_ns(now, std::llround(left)));
+    clock_->set(*this, now + model_.slowed_ns(now, std::llround(remaining)));
   }
 
   static constexpr double kLongestNs = 1e17;

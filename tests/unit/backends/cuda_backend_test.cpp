@@ -32,8 +32,8 @@ TEST_F(CudaBackendTest, ListsTheDevicesWhenOneIsNotThere) {
 
 TEST_F(CudaBackendTest, ChecksSettings) {
   for (const KeyValues& wrong : {KeyValues{{"device", "x"}},
-                                 {{"lanes", "9"}},
-                                 {{"lanes", "0"}},
+                                 {{"streams", "9"}},
+                                 {{"streams", "0"}},
                                  {{"memory", "-1"}},
                                  {{"cores", "1"}}}) {
     EXPECT_EQ(status_of([&] { open_device(*backend_, wrong); }), WEIR_STATUS_INVALID_ARGUMENT)

@@ -7,7 +7,7 @@ namespace {
 
 using Points = std::vector<CudaPoint>;
 
-TEST(CudaStreamOrder, AChainStaysInItsLane) {
+TEST(CudaStreamOrder, AChainStaysInItsStream) {
   CudaStreamOrder order(4);
   CudaPoint last = order.append(order.choose(0, 4, {}));
   for (int i = 0; i < 100; ++i) {
