@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "base/region.hpp"
+#include "base/threads.hpp"
 #include "base/topology.hpp"
 
 namespace weir::rt {
@@ -56,6 +57,11 @@ struct CopyJob {
   CopyEnd source, target;
   CopySink* sink = nullptr;
   void* token = nullptr;
+
+  /// Reports that the copy did not start; `now_ns` is on the device's clock.
+  void fail(Outcome outcome, std::int64_t now_ns = sys::now_ns()) const noexcept {
+    sink->copied(token, std::move(outcome), now_ns, now_ns);
+  }
 };
 
 /// A kernel in the portable dialect, as passed to a device's compiler.
@@ -209,11 +215,11 @@ class Device {
   /// Opens a place. Throws Error if that is not possible. The feed outlives the driver.
   virtual std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) = 0;
 
-  /// Returns the device's clock in nanoseconds. Any thread.
-  virtual std::int64_t now_ns() const noexcept = 0;
+  /// Returns the device's clock in nanoseconds; the default is that of the host. Any thread.
+  virtual std::int64_t now_ns() const noexcept { return sys::now_ns(); }
   /// In virtual time: processes the next simulated event and advances the clock to it. Returns
   /// false if there is none. Called by waiting threads, one at a time for all devices.
-  virtual bool drive() noexcept = 0;
+  virtual bool drive() noexcept { return false; }
   /// Makes progress for this device on a waiting thread. May call back. Returns whether it did
   /// anything. Any thread; does not block.
   virtual bool poll() noexcept { return false; }

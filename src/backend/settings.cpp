@@ -25,20 +25,13 @@ Settings::Settings(const DomainSpec& spec, std::initializer_list<std::string_vie
   }
 }
 
-const std::string* Settings::find(std::string_view key) const noexcept {
-  for (const auto& [name, value] : spec_.settings) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
 void Settings::refuse(std::string_view key, std::string_view expected) const {
-  fail_argument("domain '{}': {}={} is not {}", spec_.text, key, *find(key), expected);
+  fail_argument("domain '{}': {}={} is not {}", spec_.text, key, *spec_.find(key), expected);
 }
 
 std::uint64_t Settings::count(std::string_view key, std::uint64_t otherwise,
                               std::uint64_t most) const {
-  const std::string* text = find(key);
+  const std::string* text = spec_.find(key);
   if (text == nullptr) return otherwise;
   const auto value = parse_unsigned(*text);
   if (!value || *value < 1 || *value > most) refuse(key, fmt::format("between 1 and {}", most));
@@ -46,7 +39,7 @@ std::uint64_t Settings::count(std::string_view key, std::uint64_t otherwise,
 }
 
 std::uint64_t Settings::index(std::string_view key) const {
-  const std::string* text = find(key);
+  const std::string* text = spec_.find(key);
   if (text == nullptr) return 0;
   const auto value = parse_unsigned(*text);
   if (!value) refuse(key, "a number from 0 on");
@@ -54,7 +47,7 @@ std::uint64_t Settings::index(std::string_view key) const {
 }
 
 double Settings::real(std::string_view key, double otherwise, double least, double most) const {
-  const std::string* text = find(key);
+  const std::string* text = spec_.find(key);
   if (text == nullptr) return otherwise;
   const auto value = parse_real(*text);
   if (!value || *value < least || *value > most) {
@@ -64,7 +57,7 @@ double Settings::real(std::string_view key, double otherwise, double least, doub
 }
 
 std::uint64_t Settings::size(std::string_view key, std::uint64_t otherwise) const {
-  const std::string* text = find(key);
+  const std::string* text = spec_.find(key);
   if (text == nullptr) return otherwise;
   const auto value = parse_size(*text);
   if (!value || *value == 0) refuse(key, "a size such as 64MiB or 2GB");
@@ -73,7 +66,7 @@ std::uint64_t Settings::size(std::string_view key, std::uint64_t otherwise) cons
 
 std::size_t Settings::choice(std::string_view key,
                              std::initializer_list<std::string_view> choices) const {
-  const std::string* text = find(key);
+  const std::string* text = spec_.find(key);
   if (text == nullptr) return 0;
   const auto found = std::find(choices.begin(), choices.end(), *text);
   if (found == choices.end()) refuse(key, fmt::format("one of {}", fmt::join(choices, ", ")));

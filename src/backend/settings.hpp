@@ -43,7 +43,6 @@ class Settings {
   }
 
  private:
-  const std::string* find(std::string_view key) const noexcept;
   [[noreturn]] void refuse(std::string_view key, std::string_view expected) const;
 
   const DomainSpec& spec_;

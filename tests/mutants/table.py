@@ -341,7 +341,7 @@ MUTANTS = [
     Mutant("a copy that is waited for stays with the small ones", "src/backends/cuda/cuda_place.cpp",
            "    if (before->gathered) send(before->point.stream);\n", "", ("unit_backends",)),
     Mutant("the card is asked after every job", "src/backends/cuda/cuda_place.cpp",
-           "(feed_empty_ && streams_->reached_mark(stream_index))", "feed_empty_", ("unit_backends",)),
+           "(feed_empty_ && streams_->reached_mark(i))", "feed_empty_", ("unit_backends",)),
     Mutant("what a closed feed put is forgotten", "src/pipeline/flow.cpp",
            "  (*common)->take_over(own, options_.epochs);\n", "", DEVICE_STAGES),
     Mutant("a stream goes while its last copies are under way", "src/runtime/registry.cpp",

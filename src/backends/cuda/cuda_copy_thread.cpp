@@ -15,41 +15,22 @@ CudaCopyThread::CudaCopyThread(CudaContext& context, const CudaMemory& memory,
 }
 
 CudaCopyThread::~CudaCopyThread() {
-  {
-    const sys::Lock lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  requests_.close();
   thread_.reset();
 }
 
 void CudaCopyThread::add(const CopyJob& job, const CudaMemory* peer) noexcept {
   try {
-    const sys::Lock lock(mutex_);
-    requests_.push_back({job, peer});
+    requests_.add({job, peer});
   } catch (...) {
-    const std::int64_t now = sys::now_ns();
-    job.sink->copied(job.token, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"),
-                     now, now);
-    return;
+    job.fail(failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"));
   }
-  changed_.notify_one();
 }
 
 void CudaCopyThread::serve() noexcept {
   const NoWaitScope no_wait;
   CudaLibrary::get().cuCtxSetCurrent(context_.get());
-  for (sys::Lock lock(mutex_); !stopping_ || !requests_.empty();) {
-    if (requests_.empty()) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Request request = requests_.front();
-    requests_.pop_front();
-    lock.unlock();
-    run(request);
-    lock.lock();
-  }
+  while (const std::optional<Request> request = requests_.next()) run(*request);
   staging_.reset();  // while the context is current
 }
 

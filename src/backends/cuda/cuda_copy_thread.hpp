@@ -1,11 +1,11 @@
 // Copies that no place orders: evictions, and copies between devices.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "backend/copy_queue.hpp"
 #include "backends/cuda/cuda_context.hpp"
 #include "backends/cuda/cuda_copies.hpp"
 #include "base/threads.hpp"
@@ -48,10 +48,7 @@ class CudaCopyThread {
   const CudaMemory& memory_;
   CudaStream streams_[2];
   std::unique_ptr<Staging> staging_;
-  sys::Mutex mutex_;
-  sys::Condition changed_;
-  std::deque<Request> requests_ WEIR_GUARDED_BY(mutex_);
-  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
+  CopyQueue<Request> requests_;
   std::optional<sys::Thread> thread_;
 };
 

@@ -1,6 +1,7 @@
 #include "backends/cuda/cuda_place.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "backend/invoke.hpp"
@@ -142,10 +143,8 @@ void CudaPlace::start_jobs() noexcept {
   for (CudaJob* entry : taken_) start(*entry, entry == taken_.back());
   taken_.clear();
   if (context_.lost()) return;
-  for (unsigned stream_index = 0; stream_index < fifos_.size(); ++stream_index) {
-    if (streams_->has_gathered(stream_index) ||
-        (feed_empty_ && streams_->reached_mark(stream_index)))
-      mark(stream_index);
+  for (unsigned i = 0; i < fifos_.size(); ++i) {
+    if (streams_->has_gathered(i) || (feed_empty_ && streams_->reached_mark(i))) mark(i);
   }
 }
 
@@ -364,11 +363,9 @@ bool CudaPlace::stamp(CudaEvent& event, unsigned stream_index) noexcept {
 /// Returns an idle stream for kernels other than `but`, the stream of the current job, which may
 /// already wait for others.
 std::optional<unsigned> CudaPlace::empty_stream(unsigned but) const noexcept {
-  const CudaStreamOrder& stream_count = streams_->order_state();
-  for (unsigned stream_index = 0;
-       stream_index < stream_count.count() - 2 * CudaStreams::kCopyStreams; ++stream_index) {
-    if (stream_index != but && stream_count.tail(stream_index) == stream_count.done(stream_index))
-      return stream_index;
+  const CudaStreamOrder& order = streams_->order_state();
+  for (unsigned i = 0; i < order.count() - 2 * CudaStreams::kCopyStreams; ++i) {
+    if (i != but && order.tail(i) == order.done(i)) return i;
   }
   return std::nullopt;
 }
@@ -414,9 +411,7 @@ bool CudaPlace::collect() noexcept {
   if (context_.lost()) return fail_all();
   if (!read_marks()) return false;
   while (CudaJob* const entry = oldest(true)) {
-    StreamFifo& fifo = fifos_[entry->point.stream];
-    fifo.first = entry->next;
-    if (fifo.first == nullptr) fifo.last = nullptr;
+    remove(*entry);
     finish(*entry, std::move(entry->outcome));
   }
   return true;
@@ -425,22 +420,29 @@ bool CudaPlace::collect() noexcept {
 /// Reads the marks of all streams. The completion of a job implies that of its predecessors, even
 /// if their marks were read before these changed.
 bool CudaPlace::read_marks() noexcept {
-  CudaStreamOrder& stream_count = streams_->order_state();
+  CudaStreamOrder& order = streams_->order_state();
   bool moved = false;
-  for (unsigned stream_index = 0; stream_index < fifos_.size(); ++stream_index) {
-    const std::uint64_t seen = streams_->seen(stream_index);
-    if (seen <= stream_count.done(stream_index)) continue;
+  for (unsigned i = 0; i < fifos_.size(); ++i) {
+    const std::uint64_t seen = streams_->seen(i);
+    if (seen <= order.done(i)) continue;
     moved = true;
     CudaFrontier frontier{};
-    for (CudaJob* entry = fifos_[stream_index].first;
-         entry != nullptr && entry->point.epoch <= seen; entry = entry->next) {
+    for (const CudaJob* entry = fifos_[i].first; entry != nullptr && entry->point.epoch <= seen;
+         entry = entry->next) {
       frontier = entry->frontier;
     }
-    for (unsigned other = 0; other < fifos_.size(); ++other)
-      stream_count.advance(other, frontier[other]);
-    stream_count.advance(stream_index, seen);
+    for (unsigned other = 0; other < fifos_.size(); ++other) order.advance(other, frontier[other]);
+    order.advance(i, seen);
   }
   return moved;
+}
+
+/// Removes the first job of a stream FIFO.
+void CudaPlace::remove(const CudaJob& entry) noexcept {
+  StreamFifo& fifo = fifos_[entry.point.stream];
+  assert(fifo.first == &entry);
+  fifo.first = entry.next;
+  if (fifo.first == nullptr) fifo.last = nullptr;
 }
 
 /// The in-flight job that was appended first; with over_only, of those that are complete.
@@ -471,9 +473,7 @@ bool CudaPlace::fail_all() noexcept {
   context_.wait_for_callbacks();
   streams_->forget_gathered();
   while (CudaJob* const entry = oldest(false)) {
-    StreamFifo& fifo = fifos_[entry->point.stream];
-    fifo.first = entry->next;
-    if (fifo.first == nullptr) fifo.last = nullptr;
+    remove(*entry);
     finish(*entry, context_.lost_outcome());
   }
   for (CudaJob*& copy : staged_copies_) {
@@ -487,8 +487,8 @@ bool CudaPlace::has_work() const noexcept {
   if (!jobs_.full() && feed_.has_work()) return true;
   if (jobs_.in_use() == 0) return stopping_.load(std::memory_order_seq_cst);
   if (context_.lost()) return true;
-  for (unsigned stream_index = 0; stream_index < fifos_.size(); ++stream_index) {
-    if (streams_->seen(stream_index) > streams_->order_state().done(stream_index)) return true;
+  for (unsigned i = 0; i < fifos_.size(); ++i) {
+    if (streams_->seen(i) > streams_->order_state().done(i)) return true;
   }
   return false;
 }
@@ -511,13 +511,12 @@ void CudaPlace::idle() noexcept {
 
 /// Before parking with jobs in flight: checks for a lost context, and requests notifications.
 void CudaPlace::watch() noexcept {
-  for (unsigned stream_index = 0; stream_index < fifos_.size() && !context_.lost();
-       ++stream_index) {
-    if (streams_->order_state().tail(stream_index) == streams_->order_state().done(stream_index))
-      continue;
-    mark(stream_index);
-    if (context_.note_result(streams_->query(stream_index), oldest_name("a job"))) return;
-    streams_->notify_after(stream_index);
+  const CudaStreamOrder& order = streams_->order_state();
+  for (unsigned i = 0; i < fifos_.size() && !context_.lost(); ++i) {
+    if (order.tail(i) == order.done(i)) continue;
+    mark(i);
+    if (context_.note_result(streams_->query(i), oldest_name("a job"))) return;
+    streams_->notify_after(i);
   }
 }
 

@@ -86,6 +86,7 @@ class CudaPlace final : public PlaceDriver {
   bool collect() noexcept;
   bool read_marks() noexcept;
   CudaJob* oldest(bool over_only) const noexcept;
+  void remove(const CudaJob& entry) noexcept;
   void finish(CudaJob& entry, Outcome outcome) noexcept;
   bool fail_all() noexcept;
 

@@ -1,7 +1,6 @@
 #include "backends/host/host_device.hpp"
 
 #include "backend/copy_bytes.hpp"
-#include "backend/host_memory.hpp"
 #include "backend/worker_team.hpp"
 #include "base/sys.hpp"
 
@@ -19,14 +18,6 @@ HostDevice::HostDevice(std::string name, const Machine& machine, std::vector<uns
   info_.copies_by_worker = true;
 }
 
-Memory HostDevice::allocate(std::size_t bytes) { return allocate_host_memory(bytes, info_.name); }
-
-void HostDevice::release(Memory& memory) noexcept { release_host_memory(memory); }
-
-bool HostDevice::reaches(const Device* peer) const noexcept {
-  return peer == nullptr || peer == this;
-}
-
 void HostDevice::copy(const CopyJob& job) noexcept {
   const std::int64_t started = now_ns();
   copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
@@ -39,9 +30,5 @@ std::unique_ptr<PlaceDriver> HostDevice::open_place(const PlaceRequest& request,
   for (const unsigned core : request.cores) options.processors.push_back(processors_[core]);
   return std::make_unique<WorkerTeam>(std::move(options), feed);
 }
-
-std::int64_t HostDevice::now_ns() const noexcept { return sys::now_ns(); }
-
-bool HostDevice::drive() noexcept { return false; }
 
 }  // namespace weir::rt

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/host_memory.hpp"
 
 namespace weir::rt {
 
@@ -13,14 +14,14 @@ class HostDevice final : public Device {
   HostDevice(std::string name, const Machine& machine, std::vector<unsigned> processors);
 
   const DeviceInfo& info() const noexcept override { return info_; }
-  Memory allocate(std::size_t bytes) override;
+  Memory allocate(std::size_t bytes) override { return allocate_host_memory(bytes, info_.name); }
   Memory adopt(void* address, std::size_t bytes) override { return {address, bytes, true}; }
-  void release(Memory& memory) noexcept override;
-  bool reaches(const Device* peer) const noexcept override;
+  void release(Memory& memory) noexcept override { release_host_memory(memory); }
+  bool reaches(const Device* peer) const noexcept override {
+    return peer == nullptr || peer == this;
+  }
   void copy(const CopyJob& job) noexcept override;
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
-  std::int64_t now_ns() const noexcept override;
-  bool drive() noexcept override;
 
  private:
   DeviceInfo info_;

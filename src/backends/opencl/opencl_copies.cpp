@@ -134,10 +134,7 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
   try {
     in_flight = take();
   } catch (...) {
-    const std::int64_t now = sys::now_ns();
-    job.sink->copied(job.token, failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"),
-                     now, now);
-    return;
+    return job.fail(failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory for a copy"));
   }
   const OpenClLibrary& cl = OpenClLibrary::get();
   const std::uint64_t parts = count_opencl_parts(job.source.region, ends);
@@ -166,7 +163,7 @@ void OpenClCopies::start(const CopyJob& job, const OpenClEnds& ends) noexcept {
     break;
   }
   cl.clFlush(queue_.get());
-  wait_until_cleared(*in_flight, unborn);
+  count_complete(*in_flight, unborn);
 }
 
 /// Makes no driver call: rusticl has locked the event.
@@ -174,12 +171,12 @@ void CL_CALLBACK OpenClCopies::on_complete(cl_event, cl_int status, void* in_fli
   const NoWaitScope no_wait;
   auto& mine = *static_cast<CopyInFlight*>(in_flight);
   if (status != CL_COMPLETE) mine.error.store(status, std::memory_order_relaxed);
-  mine.copies->wait_until_cleared(mine, 1);
+  mine.copies->count_complete(mine, 1);
 }
 
 /// Counts completed commands of a copy; the last one notifies the sink. A copy occupies the link
 /// from when it was enqueued and the copy before had ended.
-void OpenClCopies::wait_until_cleared(CopyInFlight& in_flight, std::uint64_t commands) noexcept {
+void OpenClCopies::count_complete(CopyInFlight& in_flight, std::uint64_t commands) noexcept {
   if (in_flight.open.fetch_sub(commands, std::memory_order_acq_rel) != commands) return;
   const CopyJob job = in_flight.job;
   const cl_int error = in_flight.error.load(std::memory_order_relaxed);

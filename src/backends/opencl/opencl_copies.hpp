@@ -55,7 +55,7 @@ class OpenClCopies {
 
   CopyInFlight* take();
   void give(CopyInFlight& in_flight) noexcept;
-  void wait_until_cleared(CopyInFlight& in_flight, std::uint64_t commands) noexcept;
+  void count_complete(CopyInFlight& in_flight, std::uint64_t commands) noexcept;
   static void CL_CALLBACK on_complete(cl_event event, cl_int status, void* in_flight);
 
   const std::string owner_;

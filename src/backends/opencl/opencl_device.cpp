@@ -79,21 +79,11 @@ Memory OpenClDevice::allocate(std::size_t bytes) {
          "buffers",
          info_.name, bytes, facts_.allocation);
   }
-  if (is_discrete()) return allocate_device_memory(bytes);
-  Memory memory = allocate_host_memory(bytes, info_.name);
+  const bool shared = is_discrete() && shares_addresses();
+  Memory memory = shared ? allocate_shared(bytes) : allocate_host_memory(bytes, info_.name);
   try {
     add_buffer(memory);
-  } catch (...) {
-    release_host_memory(memory);
-    throw;
-  }
-  return memory;
-}
-
-Memory OpenClDevice::allocate_device_memory(std::size_t bytes) {
-  Memory memory = shares_addresses() ? allocate_shared(bytes) : allocate_buffer(bytes);
-  try {
-    copies_.clear(buffer_at(static_cast<const std::byte*>(memory.address)), bytes);
+    if (is_discrete()) copies_.clear(buffer_at(static_cast<std::byte*>(memory.address)), bytes);
   } catch (...) {
     release(memory);
     throw;
@@ -101,41 +91,13 @@ Memory OpenClDevice::allocate_device_memory(std::size_t bytes) {
   return memory;
 }
 
-/// Shared virtual memory, so that kernels take addresses, wrapped in a buffer, so that rectangles
-/// can be copied.
+/// Shared virtual memory, so that kernels take addresses.
 Memory OpenClDevice::allocate_shared(std::size_t bytes) {
-  const OpenClLibrary& cl = OpenClLibrary::get();
-  Memory memory{cl.clSVMAlloc(context_.get(), CL_MEM_READ_WRITE, bytes, 0), bytes};
-  if (memory.address == nullptr) {
-    fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {} bytes, and its driver has none",
-         info_.name, bytes);
-  }
-  try {
-    add_buffer(memory);
-  } catch (...) {
-    cl.clSVMFree(context_.get(), memory.address);
-    throw;
-  }
-  return memory;
-}
-
-/// A buffer, represented by a reserved range of host addresses that is never read or written.
-Memory OpenClDevice::allocate_buffer(std::size_t bytes) {
-  cl_int code = CL_SUCCESS;
-  OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, bytes,
-                                                          nullptr, &code));
-  check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, bytes));
-  Memory memory = allocate_host_memory(bytes, info_.name);
-  try {
-    BufferAddresses::get().add(memory, buffer.get());
-    const sys::Lock lock(mutex_);
-    buffers_.emplace(memory.address, std::move(buffer));
-  } catch (...) {
-    BufferAddresses::get().remove(memory);
-    release_host_memory(memory);
-    throw;
-  }
-  return memory;
+  Memory memory{OpenClLibrary::get().clSVMAlloc(context_.get(), CL_MEM_READ_WRITE, bytes, 0),
+                bytes};
+  if (memory.address != nullptr) return memory;
+  fail(WEIR_STATUS_OUT_OF_MEMORY, "domain '{}' was asked for {} bytes, and its driver has none",
+       info_.name, bytes);
 }
 
 Memory OpenClDevice::adopt(void* address, std::size_t bytes) {
@@ -145,13 +107,16 @@ Memory OpenClDevice::adopt(void* address, std::size_t bytes) {
   return memory;
 }
 
-/// Wraps host memory in a buffer of the driver.
+/// Wraps memory in a buffer of the driver, so that rectangles of it can be copied. Without shared
+/// virtual memory the buffer has its own memory, and the addresses are never read or written.
 void OpenClDevice::add_buffer(const Memory& memory) {
+  const bool separate = has_buffers_only();
   cl_int code = CL_SUCCESS;
-  OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(context_.get(),
-                                                          CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                                          memory.bytes, memory.address, &code));
+  OpenClBuffer buffer(OpenClLibrary::get().clCreateBuffer(
+      context_.get(), separate ? CL_MEM_READ_WRITE : CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+      memory.bytes, separate ? nullptr : memory.address, &code));
   check_opencl(code, fmt::format("domain '{}' gives no {} bytes", info_.name, memory.bytes));
+  if (separate) BufferAddresses::get().add(memory, buffer.get());
   const sys::Lock lock(mutex_);
   buffers_.emplace(memory.address, std::move(buffer));
 }
@@ -185,15 +150,6 @@ cl_mem OpenClDevice::buffer_at(const std::byte* base) const {
   return found == buffers_.end() ? nullptr : found->second.get();
 }
 
-OpenClLocation OpenClDevice::location_of(const void* operand) const {
-  const sys::Lock lock(mutex_);
-  auto found = buffers_.upper_bound(operand);
-  if (found == buffers_.begin()) return {};
-  const auto& [begin, buffer] = *--found;
-  const auto offset = static_cast<const std::byte*>(operand) - static_cast<const std::byte*>(begin);
-  return {buffer.get(), static_cast<std::uint64_t>(offset)};
-}
-
 /// Processors use host memory, so one end can always be passed as host memory.
 OpenClEnds OpenClDevice::ends_of(const CopyEnd& source, const CopyEnd& target) const {
   OpenClEnds ends;
@@ -213,7 +169,5 @@ std::unique_ptr<PlaceDriver> OpenClDevice::open_place(const PlaceRequest& reques
   return is_discrete() ? open_gpu_opencl_place(request, facts_, *this, feed)
                        : open_native_opencl_place(request, facts_, feed);
 }
-
-std::int64_t OpenClDevice::now_ns() const noexcept { return sys::now_ns(); }
 
 }  // namespace weir::rt

@@ -39,16 +39,14 @@ class OpenClDevice final : public Device {
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
-  std::int64_t now_ns() const noexcept override;
-  bool drive() noexcept override { return false; }
 
   cl_context context() const noexcept { return context_.get(); }
   const OpenClCopies& copies() const noexcept { return copies_; }
   /// Whether operands of its kernels are addresses; otherwise they are buffers, see
   /// find_opencl_buffer().
   bool shares_addresses() const noexcept { return facts_.shares_addresses; }
-  /// Returns the buffer and offset of an operand. Only without shared virtual memory.
-  OpenClLocation location_of(const void* operand) const;
+  /// Whether it has neither shared virtual memory nor uses that of the host.
+  bool has_buffers_only() const noexcept { return is_discrete() && !shares_addresses(); }
   /// Returns the driver's buffers for the ends of a copy.
   OpenClEnds ends_of(const CopyEnd& source, const CopyEnd& target) const;
 
@@ -56,9 +54,7 @@ class OpenClDevice final : public Device {
   /// Returns the buffer of an allocation, nullptr when there is none at this address.
   cl_mem buffer_at(const std::byte* base) const;
   bool is_discrete() const noexcept { return !facts_.native; }
-  Memory allocate_device_memory(std::size_t bytes);
   Memory allocate_shared(std::size_t bytes);
-  Memory allocate_buffer(std::size_t bytes);
   void add_buffer(const Memory& memory);
 
   DeviceInfo info_;

@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <array>
-
 #include "base/threads.hpp"
 
 namespace weir::rt {
@@ -39,24 +37,20 @@ struct Name {
   cl_int code;
   const char* text;
 };
-#define WEIR_OPENCL_NAME(code) \
-  Name { code, #code }
-constexpr std::array kNames = {WEIR_OPENCL_NAME(CL_DEVICE_NOT_FOUND),
-                               WEIR_OPENCL_NAME(CL_DEVICE_NOT_AVAILABLE),
-                               WEIR_OPENCL_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE),
-                               WEIR_OPENCL_NAME(CL_OUT_OF_RESOURCES),
-                               WEIR_OPENCL_NAME(CL_OUT_OF_HOST_MEMORY),
-                               WEIR_OPENCL_NAME(CL_MEM_COPY_OVERLAP),
-                               WEIR_OPENCL_NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
-                               WEIR_OPENCL_NAME(CL_DEVICE_PARTITION_FAILED),
-                               WEIR_OPENCL_NAME(CL_INVALID_VALUE),
-                               WEIR_OPENCL_NAME(CL_INVALID_DEVICE),
-                               WEIR_OPENCL_NAME(CL_INVALID_CONTEXT),
-                               WEIR_OPENCL_NAME(CL_INVALID_QUEUE_PROPERTIES),
-                               WEIR_OPENCL_NAME(CL_INVALID_MEM_OBJECT),
-                               WEIR_OPENCL_NAME(CL_INVALID_OPERATION),
-                               WEIR_OPENCL_NAME(CL_INVALID_BUFFER_SIZE),
-                               WEIR_OPENCL_NAME(CL_INVALID_DEVICE_PARTITION_COUNT)};
+#define WEIR_OPENCL_NAME(code) {code, #code},
+// clang-format off
+constexpr Name kNames[] = {
+  WEIR_OPENCL_NAME(CL_DEVICE_NOT_FOUND) WEIR_OPENCL_NAME(CL_DEVICE_NOT_AVAILABLE)
+  WEIR_OPENCL_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE) WEIR_OPENCL_NAME(CL_OUT_OF_RESOURCES)
+  WEIR_OPENCL_NAME(CL_OUT_OF_HOST_MEMORY) WEIR_OPENCL_NAME(CL_MEM_COPY_OVERLAP)
+  WEIR_OPENCL_NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+  WEIR_OPENCL_NAME(CL_DEVICE_PARTITION_FAILED) WEIR_OPENCL_NAME(CL_INVALID_VALUE)
+  WEIR_OPENCL_NAME(CL_INVALID_DEVICE) WEIR_OPENCL_NAME(CL_INVALID_CONTEXT)
+  WEIR_OPENCL_NAME(CL_INVALID_QUEUE_PROPERTIES) WEIR_OPENCL_NAME(CL_INVALID_MEM_OBJECT)
+  WEIR_OPENCL_NAME(CL_INVALID_OPERATION) WEIR_OPENCL_NAME(CL_INVALID_BUFFER_SIZE)
+  WEIR_OPENCL_NAME(CL_INVALID_DEVICE_PARTITION_COUNT)
+};
+// clang-format on
 #undef WEIR_OPENCL_NAME
 
 }  // namespace
@@ -84,20 +78,15 @@ void check_opencl(cl_int code, const std::string& what) {
   fail(opencl_failure(code), "{}: {}", what, opencl_error(code));
 }
 
-/// Returns the property of an out-of-order queue, 0 where the driver has none.
-static cl_command_queue_properties out_of_order_mode(cl_device_id device) noexcept {
-  cl_command_queue_properties known = 0;
-  OpenClLibrary::get().clGetDeviceInfo(device, CL_DEVICE_QUEUE_PROPERTIES, sizeof known, &known,
-                                       nullptr);
-  return known & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-}
-
 OpenClQueue make_opencl_queue(cl_context context, cl_device_id device, OpenClQueueKind kind) {
   cl_int code = CL_SUCCESS;
   const bool in_order = kind == OpenClQueueKind::in_order;
   cl_command_queue_properties properties = 0;
   if (kind != OpenClQueueKind::untimed) properties |= CL_QUEUE_PROFILING_ENABLE;
-  if (!in_order) properties |= out_of_order_mode(device);
+  if (!in_order) {
+    properties |= opencl_fact<cl_command_queue_properties>(device, CL_DEVICE_QUEUE_PROPERTIES) &
+                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  }
   OpenClQueue queue(OpenClLibrary::get().clCreateCommandQueue(context, device, properties, &code));
   check_opencl(code, "no queue");
   return queue;
@@ -128,10 +117,9 @@ std::int64_t opencl_time(cl_event event, cl_profiling_info what) noexcept {
 
 std::optional<std::int64_t> opencl_clock_offset(cl_command_queue queue, cl_device_id device) {
   const OpenClLibrary& cl = OpenClLibrary::get();
-  std::size_t resolution_ns = 0;
-  cl.clGetDeviceInfo(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution_ns,
-                     &resolution_ns, nullptr);
-  if (resolution_ns == 0) return std::nullopt;  // rusticl reports meaningless times
+  if (opencl_fact<std::size_t>(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION) == 0) {
+    return std::nullopt;  // rusticl reports meaningless times
+  }
   cl_event event = nullptr;
   check_opencl(cl.clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "comparing clocks");
   const cl_int code = cl.clWaitForEvents(1, &event);

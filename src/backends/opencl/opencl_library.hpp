@@ -85,6 +85,14 @@ using OpenClProgram = OpenClOwned<cl_program, &OpenClLibrary::clReleaseProgram>;
 using OpenClKernel = OpenClOwned<cl_kernel, &OpenClLibrary::clReleaseKernel>;
 using OpenClEvent = OpenClOwned<cl_event, &OpenClLibrary::clReleaseEvent>;
 
+/// Returns a fact about a device, T{} where the driver does not know it.
+template <class T>
+T opencl_fact(cl_device_id device, cl_device_info what) noexcept {
+  T value{};
+  OpenClLibrary::get().clGetDeviceInfo(device, what, sizeof value, &value, nullptr);
+  return value;
+}
+
 /// Whether a queue executes in order, and keeps times of its commands.
 enum class OpenClQueueKind : std::uint8_t {
   untimed,   ///< out of order, where the driver supports it

@@ -41,7 +41,7 @@ OpenClPlace::OpenClPlace(const OpenClDeviceInfo& facts, cl_device_id device,
       queues_(
           make_queues(gpu == nullptr ? context_.get() : gpu->context(), device, gpu != nullptr)),
       programs_(facts, gpu == nullptr ? context_.get() : gpu->context(), device,
-                gpu == nullptr || gpu->shares_addresses() ? nullptr : gpu),
+                gpu != nullptr && gpu->has_buffers_only()),
       feed_(feed),
       spin_ns_(config::spin_ns()),
       clock_offset_ns_(opencl_clock_offset(queues_.timed.get(), device)),

@@ -4,13 +4,6 @@ namespace weir::rt {
 
 namespace {
 
-template <class T>
-T device_fact(cl_device_id device, cl_device_info what) {
-  T value{};
-  OpenClLibrary::get().clGetDeviceInfo(device, what, sizeof value, &value, nullptr);
-  return value;
-}
-
 /// Returns the text of get(bytes, address, out_bytes), without blanks at its ends.
 template <class Get>
 std::string text_of(Get&& get) {
@@ -40,18 +33,18 @@ OpenClDeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
   info.id = id;
   info.description = fmt::format("{} ({}, driver {})", device_text(id, CL_DEVICE_NAME),
                                  platform_name(platform), device_text(id, CL_DRIVER_VERSION));
-  info.units = device_fact<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
-  info.memory = device_fact<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
-  info.allocation = device_fact<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  const auto type = device_fact<cl_device_type>(id, CL_DEVICE_TYPE);
-  const auto runs = device_fact<cl_device_exec_capabilities>(id, CL_DEVICE_EXECUTION_CAPABILITIES);
+  info.units = opencl_fact<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.memory = opencl_fact<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+  info.allocation = opencl_fact<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  const auto type = opencl_fact<cl_device_type>(id, CL_DEVICE_TYPE);
+  const auto runs = opencl_fact<cl_device_exec_capabilities>(id, CL_DEVICE_EXECUTION_CAPABILITIES);
   info.native = (type & CL_DEVICE_TYPE_CPU) != 0 && (runs & CL_EXEC_NATIVE_KERNEL) != 0;
   constexpr cl_device_info kSharedVirtualMemory = 0x1053;  // of OpenCL 2.0
   const OpenClLibrary& cl = OpenClLibrary::get();
-  info.shares_addresses = device_fact<cl_bitfield>(id, kSharedVirtualMemory) != 0 &&
+  info.shares_addresses = opencl_fact<cl_bitfield>(id, kSharedVirtualMemory) != 0 &&
                           cl.clSetKernelArgSVMPointer != nullptr && cl.clSVMAlloc != nullptr &&
                           cl.clSVMFree != nullptr;
-  info.compiles = device_fact<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != 0;
+  info.compiles = opencl_fact<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != 0;
   return info;
 }
 

@@ -106,6 +106,7 @@ std::string with_offsets(const KernelSource& source) {
          source.entry, source.file, source.entry, source.parameters.size());
   }
   std::string pointers, text = source.text;
+  std::size_t growth = 0;  // before the body
   for (std::size_t i = source.parameters.size(); i-- > 0;) {
     if (source.parameters[i] != 'p') continue;
     const auto [begin, end] = arguments[dimensions + i];
@@ -115,25 +116,21 @@ std::string with_offsets(const KernelSource& source) {
     std::replace(pointer.begin(), pointer.end(), '\n', ' ');
     pointers += fmt::format("{} = (global void*)((global uchar*)weir_at_{} + weir_by_{});", pointer,
                             word, word);
+    const std::string two = fmt::format("weir_at_{}, ulong weir_by_{}", word, word);
+    text.replace(name.begin, word.size(), two);
+    growth += two.size() - word.size();
   }
-  text.insert(body + 1, pointers);
-  for (std::size_t i = source.parameters.size(); i-- > 0;) {
-    if (source.parameters[i] != 'p') continue;
-    const auto [begin, end] = arguments[dimensions + i];
-    const Word name = last_word(code, begin, end);
-    const std::string word = code.substr(name.begin, name.end - name.begin);
-    text.replace(name.begin, word.size(), fmt::format("weir_at_{}, ulong weir_by_{}", word, word));
-  }
+  text.insert(body + 1 + growth, pointers);
   return text;
 }
 
 }  // namespace
 
 OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
-                               cl_device_id device, const OpenClDevice* discrete_device)
+                               cl_device_id device, bool takes_buffers)
     : device_name_(facts.description),
       keeps_arguments_(facts.native),
-      discrete_device_(discrete_device),
+      takes_buffers_(takes_buffers),
       context_(context),
       device_(device),
       cache_("kernels") {}
@@ -179,7 +176,7 @@ void OpenClPrograms::set_arguments(Built& built, const Job& job) const {
   cl_uint index = 0;
   for (std::size_t i = 0; i < arguments.count(); ++i) {
     const cl_uint mine = index;
-    index += arguments.is_operand(i) && discrete_device_ != nullptr ? 2 : 1;
+    index += arguments.is_operand(i) && takes_buffers_ ? 2 : 1;
     std::uint64_t bits = 0;
     std::memcpy(&bits, arguments.addresses()[i], arguments.size(i));
     if (!first && last[i] == bits) continue;
@@ -196,14 +193,14 @@ void OpenClPrograms::set_arguments(Built& built, const Job& job) const {
 
 cl_int OpenClPrograms::set_operand(cl_kernel kernel, cl_uint index, const void* operand) const {
   const OpenClLibrary& cl = OpenClLibrary::get();
-  if (discrete_device_ == nullptr) return cl.clSetKernelArgSVMPointer(kernel, index, operand);
-  const auto [buffer, offset] = discrete_device_->location_of(operand);
+  if (!takes_buffers_) return cl.clSetKernelArgSVMPointer(kernel, index, operand);
+  const auto [buffer, offset] = find_opencl_buffer(operand);
   const cl_int code = cl.clSetKernelArg(kernel, index, sizeof buffer, &buffer);
   return code != CL_SUCCESS ? code : cl.clSetKernelArg(kernel, index + 1, sizeof offset, &offset);
 }
 
 std::string OpenClPrograms::text_of(const KernelSource& source) const {
-  if (discrete_device_ == nullptr) return portable_text(source);
+  if (!takes_buffers_) return portable_text(source);
   KernelSource shifted = source;
   shifted.text = with_offsets(source);
   return portable_text(shifted);
@@ -212,7 +209,7 @@ std::string OpenClPrograms::text_of(const KernelSource& source) const {
 std::size_t OpenClPrograms::parameters_of(const KernelSource& source) const noexcept {
   const std::string& letters = source.parameters;
   const auto operands = std::count(letters.begin(), letters.end(), 'p');
-  return letters.size() + (discrete_device_ != nullptr ? static_cast<std::size_t>(operands) : 0);
+  return letters.size() + (takes_buffers_ ? static_cast<std::size_t>(operands) : 0);
 }
 
 OpenClPrograms::Built& OpenClPrograms::built(const KernelSource& source) {
@@ -307,17 +304,11 @@ std::string OpenClPrograms::log_of(cl_program program) const {
   return text.empty() ? "its compiler does not say why" : text;
 }
 
-template <class T>
-T OpenClPrograms::limit(cl_device_info what) const noexcept {
-  T value{};
-  OpenClLibrary::get().clGetDeviceInfo(device_, what, sizeof value, &value, nullptr);
-  return value;
-}
-
 void OpenClPrograms::check_group(const KernelSource& source) const {
   const auto& [x, y, z] = source.group;
-  const auto most = limit<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
-  const auto sides = limit<std::array<std::size_t, 3>>(CL_DEVICE_MAX_WORK_ITEM_SIZES);
+  const auto most = opencl_fact<std::size_t>(device_, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const auto sides =
+      opencl_fact<std::array<std::size_t, 3>>(device_, CL_DEVICE_MAX_WORK_ITEM_SIZES);
   if (std::size_t{x} * y * z <= most && x <= sides[0] && y <= sides[1] && z <= sides[2]) return;
   fail(WEIR_STATUS_UNSUPPORTED,
        "kernel '{}' has groups of {} x {} x {} items, but {} runs groups of {} at most, {} x {} x "
@@ -336,7 +327,7 @@ void OpenClPrograms::check_kernel(const KernelSource& source, cl_kernel kernel) 
          source.entry, counted(parameters, "parameter"), source.file, source.parameters.size());
   }
   const auto shared = kernel_fact<cl_ulong>(kernel, device_, CL_KERNEL_LOCAL_MEM_SIZE);
-  const auto most = limit<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
+  const auto most = opencl_fact<cl_ulong>(device_, CL_DEVICE_LOCAL_MEM_SIZE);
   if (shared > most) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "kernel '{}' wants {} bytes of shared memory, but {} has {}; use smaller groups",

@@ -12,8 +12,6 @@
 
 namespace weir::rt {
 
-class OpenClDevice;
-
 /// Builds the sources of kernels for a device and enqueues their calls. Binaries are kept in the
 /// user's cache folder. One thread at a time, because an OpenCL kernel object holds the arguments
 /// of its next call.
@@ -23,9 +21,9 @@ class OpenClDevice;
 class OpenClPrograms {
  public:
   /// For queues of this context and device; `facts` describe the device or its parent device.
-  /// `discrete_device` is null where operands are addresses; otherwise it finds their buffers.
+  /// `takes_buffers`: operands are not addresses, but those that find_opencl_buffer() knows.
   OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context, cl_device_id device,
-                 const OpenClDevice* discrete_device);
+                 bool takes_buffers);
 
   /// Enqueues a job that has a source; builds the source on its first job, and again after a build
   /// failed for lack of memory. The command waits for `waits`; out_event is its event, which the
@@ -55,14 +53,12 @@ class OpenClPrograms {
   void check_group(const KernelSource& source) const;
   void check_kernel(const KernelSource& source, cl_kernel kernel) const;
   void fail_launch(const KernelSource& source, cl_kernel kernel, cl_int code) const;
-  template <class T>
-  T limit(cl_device_info what) const noexcept;
 
   const std::string device_name_;
   /// Sets all arguments of the next call again: a device may need this when new memory has the
   /// address of freed memory.
   const bool keeps_arguments_;
-  const OpenClDevice* const discrete_device_;  ///< null: operands are addresses
+  const bool takes_buffers_;
   const cl_context context_;
   const cl_device_id device_;
   const Cache cache_;

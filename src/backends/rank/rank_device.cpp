@@ -116,8 +116,7 @@ void RankDevice::copy(const CopyJob& job) noexcept {
   try {
     start_copy(job);
   } catch (...) {
-    const std::int64_t now = now_ns();
-    job.sink->copied(job.token, current_exception_outcome(WEIR_STATUS_INTERNAL), now, now);
+    job.fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
 }
 

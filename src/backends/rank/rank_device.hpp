@@ -36,8 +36,6 @@ class RankDevice final : public Device {
   bool reaches(const Device* peer) const noexcept override;
   void copy(const CopyJob& job) noexcept override;
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
-  std::int64_t now_ns() const noexcept override { return sys::now_ns(); }
-  bool drive() noexcept override { return false; }
   bool poll() noexcept override;
   void end_polling() noexcept override;
 

@@ -107,8 +107,7 @@ Outcome SimDevice::start_copy(const CopyJob& job) noexcept {
 
 void SimDevice::copy(const CopyJob& job) noexcept {
   if (Outcome start = start_copy(job); !start.ok()) {
-    job.sink->copied(job.token, std::move(start), now_ns(), now_ns());
-    return;
+    return job.fail(std::move(start), now_ns());
   }
   if (model_.virtual_time) {
     copy_virtually(direction_of(job, this), job);
@@ -132,9 +131,7 @@ void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexc
       job.sink->copied(job.token, faults_ ? faults_->end() : Outcome{}, started, ended);
     });
   } catch (...) {
-    job.sink->copied(job.token,
-                     failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a transfer"),
-                     started, started);
+    job.fail(failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a transfer"), started);
   }
 }
 

@@ -29,11 +29,7 @@ SimLink::~SimLink() { stop(); }
 
 void SimLink::stop() noexcept {
   for (Channel& channel : channels_) {
-    {
-      sys::Lock lock(channel.mutex);
-      channel.stopping = true;
-    }
-    channel.changed.notify_all();
+    channel.queue.close();
     channel.thread.reset();
   }
 }
@@ -41,34 +37,16 @@ void SimLink::stop() noexcept {
 void SimLink::submit(SimDirection direction, const CopyJob& job) noexcept {
   Channel& channel = channels_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
   try {
-    sys::Lock lock(channel.mutex);
-    channel.queue.push_back({job, sys::now_ns()});
+    channel.queue.add({job, sys::now_ns()});
   } catch (...) {
-    const std::int64_t now = sys::now_ns();
-    job.sink->copied(job.token,
-                     failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to queue a transfer"),
-                     now, now);
-    return;
+    job.fail(failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to queue a transfer"));
   }
-  channel.changed.notify_one();
 }
 
 void SimLink::serve(Channel& channel) noexcept {
   const NoWaitScope no_wait;
   prctl(PR_SET_TIMERSLACK, 1);
-  sys::Lock lock(channel.mutex);
-  for (;;) {
-    if (channel.queue.empty()) {
-      if (channel.stopping) return;
-      channel.changed.wait(lock);
-      continue;
-    }
-    const Request request = channel.queue.front();
-    channel.queue.pop_front();
-    lock.unlock();
-    transfer(channel, request);
-    lock.lock();
-  }
+  while (const std::optional<Request> request = channel.queue.next()) transfer(channel, *request);
 }
 
 /// A transfer occupies the link from its submission or the end of the transfer before, whichever is

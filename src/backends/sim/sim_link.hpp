@@ -2,11 +2,11 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <optional>
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/copy_queue.hpp"
 #include "backends/sim/sim_faults.hpp"
 #include "backends/sim/sim_model.hpp"
 #include "base/threads.hpp"
@@ -30,10 +30,7 @@ class SimLink {
   };
   /// One direction of the link, or both at half duplex.
   struct Channel {
-    sys::Mutex mutex;
-    sys::Condition changed;
-    std::deque<Request> queue WEIR_GUARDED_BY(mutex);
-    bool stopping WEIR_GUARDED_BY(mutex) = false;
+    CopyQueue<Request> queue;
     std::int64_t free_at_ns = 0;
     std::optional<sys::Thread> thread;
   };

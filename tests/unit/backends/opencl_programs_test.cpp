@@ -55,7 +55,7 @@ class OpenClProgramsTest : public testing::Test {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
 
-  OpenClPrograms programs() const { return {facts_, context_.get(), facts_.id, nullptr}; }
+  OpenClPrograms programs() const { return {facts_, context_.get(), facts_.id, false}; }
 
   /// Enqueues a call of twice for all of x.
   Outcome enqueue(OpenClPrograms& programs, std::vector<int>& x, std::uint32_t groups,
