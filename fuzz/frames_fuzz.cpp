@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "net/link_transport.hpp"
+#include "net/transport.hpp"
 #include "target.hpp"
 
 namespace {
@@ -193,7 +193,7 @@ class Session {
   Watcher watcher_;
   std::deque<Operation> operations_;
   std::vector<std::byte> memory_;
-  LinkTransport transport_;
+  Transport transport_;
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <weir/grid.h>
 
 #include "net/grid.hpp"
+#include "net/link.hpp"
 #include "net/strided.hpp"
-#include "net/transport.hpp"
 
 namespace weir::rt {
 

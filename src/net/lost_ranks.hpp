@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/threads.hpp"
-#include "net/transport.hpp"
+#include "net/link.hpp"
 
 namespace weir::rt {
 

@@ -1,11 +1,13 @@
-// Applies atomic operations of other ranks to memory.
+// What one-sided operations do to the windows of this rank.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 
-#include "net/transport.hpp"
+#include "base/spin_lock.hpp"
+#include "net/link.hpp"
 
 namespace weir::rt {
 
@@ -22,5 +24,36 @@ inline bool change_word(const OneSided& operation, std::byte* at, std::int64_t& 
   }
   return true;
 }
+
+/// The windows of this rank. Any thread.
+class WindowTable {
+ public:
+  /// Throws std::bad_alloc.
+  void add(WindowId window, void* memory, std::size_t bytes) {
+    const SpinGuard guard(lock_);
+    windows_[window] = {static_cast<std::byte*>(memory), bytes};
+  }
+  void remove(WindowId window) noexcept {
+    const SpinGuard guard(lock_);
+    windows_.erase(window);
+  }
+  /// Returns the address of [offset, offset + bytes) of a window; null if it has no such bytes.
+  std::byte* find(WindowId window, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    const SpinGuard guard(lock_);
+    const auto found = windows_.find(window);
+    if (found == windows_.end()) return nullptr;
+    const Window& known = found->second;
+    return offset <= known.bytes && bytes <= known.bytes - offset ? known.memory + offset : nullptr;
+  }
+
+ private:
+  struct Window {
+    std::byte* memory;
+    std::size_t bytes;
+  };
+
+  SpinLock lock_;
+  std::map<WindowId, Window> windows_ WEIR_GUARDED_BY(lock_);
+};
 
 }  // namespace weir::rt

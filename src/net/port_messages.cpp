@@ -63,14 +63,14 @@ void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> hea
 
 void PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                                  std::span<std::byte> body) {
-  Reserved memory(body.data(), Unreserve{&transport_});
+  Reserved memory(body.data(), Unreserve{&transport_.link()});
   wait_for_room(to, channel, head.size() + body.size());
   post(to, channel, head, std::move(memory), body.size());
 }
 
 void PortMessages::post_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                                  std::span<std::byte> body) {
-  post(to, channel, head, Reserved(body.data(), Unreserve{&transport_}), body.size());
+  post(to, channel, head, Reserved(body.data(), Unreserve{&transport_.link()}), body.size());
 }
 
 void PortMessages::post(Rank to, Channel channel, std::span<const std::byte> head, Reserved body,
@@ -151,7 +151,7 @@ bool PortMessages::send_reserved_now(Rank to, Channel channel, std::span<const s
   return peers_[to].messages.empty() && send_reserved(to, channel, head, body, body_bytes);
 }
 
-/// On success the transport owns the body.
+/// On success the link owns the body.
 bool PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::byte> head,
                                  Reserved& body, std::size_t body_bytes) {
   const MessageRest message{0, head, {body.get(), body_bytes}};

@@ -76,10 +76,10 @@ class PortMessages {
   static constexpr std::size_t kKeptBytes = 64u << 20;     ///< where no thread can wait for room
 
   struct Unreserve {
-    Transport* transport;
-    void operator()(std::byte* memory) const noexcept { transport->unreserve(memory); }
+    Link* link;
+    void operator()(std::byte* memory) const noexcept { link->unreserve(memory); }
   };
-  /// Memory of the transport with the body of a message.
+  /// Memory of the link with the body of a message.
   using Reserved = std::unique_ptr<std::byte, Unreserve>;
   struct Message {
     Rank rank;  ///< target, or source of a received message

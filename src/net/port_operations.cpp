@@ -49,20 +49,8 @@ WindowId PortOperations::expose(void* memory, std::size_t bytes, std::int64_t de
   const PortProgress::ProgressLock progress_lock(progress_, deadline_ns);
   if (!progress_lock)
     fail(WEIR_STATUS_TIMEOUT, "no window in time: a handler of messages is at work");
-  const WindowId window = next_window_;
-  {
-    const SpinGuard guard(windows_lock_);
-    windows_[window] = {static_cast<std::byte*>(memory), bytes};
-  }
-  try {
-    transport_.expose(window, memory, bytes);
-  } catch (...) {
-    const SpinGuard guard(windows_lock_);
-    windows_.erase(window);
-    throw;
-  }
-  ++next_window_;
-  return window;
+  transport_.expose(next_window_, memory, bytes);
+  return next_window_++;
 }
 
 void PortOperations::withdraw(WindowId window) noexcept {
@@ -70,10 +58,8 @@ void PortOperations::withdraw(WindowId window) noexcept {
   {
     const PortProgress::ProgressLock progress_lock(progress_);
     entered = transport_.withdraw(window);
-    const SpinGuard guard(windows_lock_);
-    windows_.erase(window);
   }
-  if (entered) transport_.settle(window);
+  if (entered) transport_.link().settle(window);
 }
 
 void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
@@ -81,11 +67,11 @@ void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
   {
     const PortProgress::ProgressLock progress_lock(progress_, deadline_ns);
     if (!progress_lock) return nullptr;
-    memory = transport_.allocate(bytes);
+    memory = transport_.link().allocate(bytes);
   }
   // takes seconds for large sizes: other threads can make progress meanwhile
   if (memory != nullptr) {
-    const weir_status status = transport_.commit(memory, bytes, deadline_ns);
+    const weir_status status = transport_.link().commit(memory, bytes, deadline_ns);
     if (status == WEIR_STATUS_OK) return memory;
     release(memory);
     if (status == WEIR_STATUS_TIMEOUT) return nullptr;
@@ -97,7 +83,7 @@ void* PortOperations::allocate(std::size_t bytes, std::int64_t deadline_ns) {
 
 void PortOperations::release(void* memory) noexcept {
   const PortProgress::ProgressLock progress_lock(progress_);
-  if (!transport_.release(memory)) std::free(memory);
+  if (!transport_.link().release(memory)) std::free(memory);
 }
 
 // ---- Starting -----------------------------------------------------------------------------------
@@ -187,19 +173,10 @@ void PortOperations::submit(Operations some) noexcept {
   start_now(some);
 }
 
-std::byte* PortOperations::find_here(const OneSided& operation) noexcept {
-  const SpinGuard guard(windows_lock_);
-  const auto found = windows_.find(operation.window);
-  if (found == windows_.end()) return nullptr;
-  const Window& window = found->second;
-  const bool inside =
-      operation.offset <= window.bytes && operation.bytes <= window.bytes - operation.offset;
-  return inside ? window.memory + operation.offset : nullptr;
-}
-
 void PortOperations::start_here(const Started& started) noexcept {
   const OneSided& operation = started.operation;
-  std::byte* const at = find_here(operation);
+  std::byte* const at =
+      transport_.windows().find(operation.window, operation.offset, operation.bytes);
   const auto refuse = [&](const char* why) {
     finish(started, 0, failed_outcome(WEIR_STATUS_INVALID_ARGUMENT, why));
   };

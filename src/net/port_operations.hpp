@@ -77,14 +77,9 @@ class PortOperations {
     std::list<Started>::iterator self;
   };
   using Operations = std::list<Started>;  ///< nodes move between lists without allocation
-  struct Window {
-    std::byte* memory;
-    std::size_t bytes;
-  };
 
   Account& account();
   Account& find_account();
-  std::byte* find_here(const OneSided& operation) noexcept;
   static void check_room_inside(Rank to, std::uint32_t pending);
   void start_here(const Started& started) noexcept;
   bool start_now(Operations& some) noexcept;
@@ -107,9 +102,6 @@ class PortOperations {
   std::vector<Operations> waiting_;  ///< by rank
   Operations under_way_;             ///< started by the transport
   WindowId next_window_ = 0;
-
-  SpinLock windows_lock_;
-  std::map<WindowId, Window> windows_ WEIR_GUARDED_BY(windows_lock_);
 };
 
 }  // namespace weir::rt

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/config.hpp"
+#include "net/port_pass.hpp"
 
 namespace weir::rt {
 
@@ -37,9 +38,10 @@ std::uint64_t& noted_by() noexcept {
 
 }  // namespace
 
-PortProgress::PortProgress(Transport& transport, PortWork& work, ProgressBy by)
+PortProgress::PortProgress(Transport& transport, PortPass& pass, ProgressBy by)
     : transport_(transport),
-      work_(work),
+      link_(transport.link()),
+      pass_(pass),
       by_(by),
       spin_ns_(config::spin_ns()),
       wait_spin_ns_(transport.info().seeded      ? 0
@@ -55,7 +57,7 @@ void PortProgress::start() {
 void PortProgress::begin_to_stop() noexcept {
   stop_.store(1);
   end_park();
-  transport_.wake();
+  link_.wake();
 }
 
 void PortProgress::stop() noexcept {
@@ -68,7 +70,7 @@ void PortProgress::stop() noexcept {
 /// Registers the calling thread with the transport before it can change anything. The progress
 /// thread is not registered: it acts only in steps and for a hook.
 void PortProgress::note_thread() noexcept {
-  if (std::exchange(noted_by(), serial_) != serial_ && !on_own_thread()) transport_.note_thread();
+  if (std::exchange(noted_by(), serial_) != serial_ && !on_own_thread()) link_.note_thread();
 }
 
 void PortProgress::leave_out_this_thread() noexcept { noted_by() = serial_; }
@@ -90,31 +92,34 @@ bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
 /// Also takes over submissions of threads that found the lock held: possibly no other thread will.
 void PortProgress::unlock() noexcept {
   holder_.store(nullptr);
-  while (work_.has_submissions() && try_lock()) {
-    work_.take_submissions();
+  while (pass_.has_submissions() && try_lock()) {
+    pass_.take_submissions();
     holder_.store(nullptr);
     notify();
   }
 }
 
 void PortProgress::notify_waiters() noexcept {
-  if (sleepers_.load() > 0) transport_.wake();
+  if (sleepers_.load() > 0) link_.wake();
 }
 
 void PortProgress::notify() noexcept {
-  if (sleepers_.load() > 0 || thread_sleeps_.load()) transport_.wake();
+  if (sleepers_.load() > 0 || thread_sleeps_.load()) link_.wake();
 }
 
+bool PortProgress::step() noexcept { return pass_.step(); }
+bool PortProgress::unfinished() const noexcept { return pass_.unfinished(); }
+
 bool PortProgress::step_once() noexcept {
-  const bool happened = work_.step();
-  if (happened && tracks_) transport_.note_activity();
+  const bool happened = pass_.step();
+  if (happened && tracks_) link_.note_activity();
   return happened;
 }
 
 bool PortProgress::progress() noexcept {
   if (!try_lock()) return false;
   const bool happened = step_once();
-  const bool more = happened && work_.unfinished();
+  const bool more = happened && pass_.unfinished();
   unlock();
   // After unlock(): a thread that wakes earlier might find the lock held and sleep again.
   if (more) {
@@ -134,17 +139,17 @@ bool PortProgress::poll() noexcept {
 
 namespace {
 
-/// A wait that the transport may know; its destructor removes it from the transport.
+/// A wait that the link may know; its destructor removes it from the link.
 struct KnownWait : IdleWait {
-  KnownWait(Transport& owner, const char* what, Patience patience) noexcept
-      : IdleWait{.what = what, .patience = patience}, transport(owner) {}
+  KnownWait(Link& owner, const char* what, Patience patience) noexcept
+      : IdleWait{.what = what, .patience = patience}, link(owner) {}
   KnownWait(const KnownWait&) = delete;
   KnownWait& operator=(const KnownWait&) = delete;
   ~KnownWait() {
-    if (known) transport.resumed(*this);
+    if (known) link.resumed(*this);
   }
 
-  Transport& transport;
+  Link& link;
 };
 
 }  // namespace
@@ -161,7 +166,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
   const bool tells = info.seeded || endless;
   const std::int64_t deadline = polls ? sys::kNever : sys::deadline_after(timeout_ns);
   SpinLimit spin(wait_spin_ns_);
-  KnownWait wait(transport_, what.text,
+  KnownWait wait(link_, what.text,
                  polls                          ? Patience::none
                  : endless && !attended_.load() ? Patience::endless
                                                 : Patience::some);
@@ -194,10 +199,10 @@ PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, Id
   bool happened = false, idle = false;
   std::optional<std::string> end;
   try {
-    const std::uint64_t since = transport_.activity();
+    const std::uint64_t since = link_.activity();
     happened = step_once();
     idle = !happened && !done();
-    if (idle) end = transport_.idle(wait, since);
+    if (idle) end = link_.idle(wait, since);
   } catch (...) {
     unlock();
     throw;
@@ -211,14 +216,14 @@ PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, Id
 
 /// Returns whether the wait must be reported to the transport again.
 bool PortProgress::is_old(const IdleWait& wait) const noexcept {
-  return wait.known && wait.since != transport_.activity();
+  return wait.known && wait.since != link_.activity();
 }
 
 /// Makes one more pass, then sleeps if nothing happened. Returns whether the pass moved something.
 /// The caller has already counted itself in sleepers_ or set thread_sleeps_, so that it is woken.
 bool PortProgress::spin_or_sleep(const std::function<bool()>& done, std::int64_t deadline,
                                  const SpinLimit& spin, const IdleWait* wait) {
-  const std::uint32_t bell = transport_.bell();
+  const std::uint32_t bell = link_.bell();
   if (done() || (wait != nullptr && is_old(*wait))) return false;
   if (progress()) return true;
   if (!transport_.info().can_sleep) deadline = std::min(deadline, spin.end_of_nap());

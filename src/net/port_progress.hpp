@@ -27,21 +27,7 @@ inline std::int64_t time_left(std::int64_t deadline_ns) noexcept {
   return std::max(deadline_ns - sys::now_ns(), std::int64_t{0});
 }
 
-/// The work that progress does.
-class PortWork {
- public:
-  /// Makes one pass; the caller holds the progress lock. Returns whether something happened.
-  virtual bool step() noexcept = 0;
-  /// Returns whether other threads have submitted something to the holder. Any thread.
-  virtual bool has_submissions() const noexcept = 0;
-  /// Takes over submissions and sends as much as possible. By the holder.
-  virtual void take_submissions() noexcept = 0;
-  /// Returns whether another step is needed that no external event will trigger. By the holder.
-  virtual bool unfinished() const noexcept = 0;
-
- protected:
-  ~PortWork() = default;
-};
+class PortPass;
 
 /// Continues work that the progress thread has made possible, without the progress lock.
 class ProgressHook {
@@ -57,7 +43,7 @@ class ProgressHook {
 /// unlocks it, it takes over what they submitted. Any thread.
 class PortProgress {
  public:
-  PortProgress(Transport& transport, PortWork& work, ProgressBy by);
+  PortProgress(Transport& transport, PortPass& pass, ProgressBy by);
   PortProgress(const PortProgress&) = delete;
   PortProgress& operator=(const PortProgress&) = delete;
 
@@ -86,8 +72,8 @@ class PortProgress {
   class ProgressLock;
   class TryProgressLock;
   /// Makes one pass; the caller holds the lock.
-  bool step() noexcept { return work_.step(); }
-  bool unfinished() const noexcept { return work_.unfinished(); }
+  bool step() noexcept;
+  bool unfinished() const noexcept;
 
   /// See Port.
   bool poll() noexcept;
@@ -124,7 +110,8 @@ class PortProgress {
   void run_thread() noexcept;
 
   Transport& transport_;
-  PortWork& work_;
+  Link& link_;
+  PortPass& pass_;
   const ProgressBy by_;
   const std::int64_t spin_ns_;
   const std::int64_t wait_spin_ns_;  ///< of waiting threads
@@ -139,8 +126,8 @@ class PortProgress {
   sys::Atomic<std::uint32_t> parked_{0};   ///< the progress thread is, while callers make progress
   sys::Atomic<std::uint32_t> stop_{0};
   sys::Atomic<const void*> thread_id_{nullptr};  ///< of the progress thread
-  sys::Mutex hook_mutex_;                        // guards hook_; also held while the hook runs
-  ProgressHook* hook_ = nullptr;
+  sys::Mutex hook_mutex_;                        // also held while the hook runs
+  ProgressHook* hook_ WEIR_GUARDED_BY(hook_mutex_) = nullptr;
   sys::Atomic<bool> attended_{false};  ///< there is a hook, which acts on the progress thread
   std::optional<sys::Thread> thread_;
 };

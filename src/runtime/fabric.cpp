@@ -15,7 +15,6 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "net/inproc.hpp"
-#include "net/link_transport.hpp"
 #include "net/mpi/mpi_library.hpp"
 #include "net/shm/launch.hpp"
 #include "runtime/conveyor.hpp"
@@ -70,7 +69,7 @@ Membership membership_of(const weir_fabric_options& options) {
 }
 
 Owned<weir_fabric> join(std::unique_ptr<Link> link, const weir_fabric_options& options) {
-  auto transport = std::make_unique<LinkTransport>(std::move(link), membership_of(options));
+  auto transport = std::make_unique<Transport>(std::move(link), membership_of(options));
   return Owned<weir_fabric>(new weir_fabric(std::move(transport), progress_of(options)));
 }
 
@@ -187,12 +186,12 @@ void Fabric::leave_before_exit() {
 
 Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
     : name_(fmt::format("rank {}", transport->info().rank)),
-      port_(std::move(transport), progress),
-      collectives_(port_),
-      conveyor_hub_(port_),
-      halo_hub_(port_, Channel::grid),
-      share_hub_(port_, Channel::share),
-      watchdog_(port_, port_.info().seeded ? 0 : config::watchdog_ns()) {}
+      port_(new Port(std::move(transport), progress)),
+      collectives_(*port_),
+      conveyor_hub_(*port_),
+      halo_hub_(*port_, Channel::grid),
+      share_hub_(*port_, Channel::share),
+      watchdog_(*port_, port_->info().seeded ? 0 : config::watchdog_ns()) {}
 
 Fabric::~Fabric() {
   {
@@ -200,12 +199,12 @@ Fabric::~Fabric() {
     const sys::Lock lock(open.mutex);
     std::erase(open.fabrics, this);
   }
-  port_.listen(Channel::user, nullptr);
-  if (port_.rank() == 0) dismiss_ranks(port_);
+  port_->listen(Channel::user, nullptr);
+  if (port_->rank() == 0) dismiss_ranks(*port_);
 }
 
 void Fabric::attach() {
-  if (port_.info().seeded) {
+  if (port_->info().seeded) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "a runtime on a fabric with a seed needs threads, whose order a seed cannot decide: set "
          "the progress to hybrid, for an order that differs from run to run");
@@ -229,7 +228,7 @@ bool Fabric::close() {
 bool Fabric::end_program() noexcept {
   const sys::Lock lock(mutex_);
   closed_ = true;
-  if (runtimes_ > 0) port_.leave_at_exit();
+  if (runtimes_ > 0) port_->leave_at_exit();
   return runtimes_ == 0;
 }
 
@@ -307,7 +306,7 @@ void Fabric::destroy_halo(weir_halo* halo) noexcept {
   lock.unlock();
 }
 
-void Fabric::barrier(std::int64_t timeout_ns) { expect(port_.barrier(timeout_ns)); }
+void Fabric::barrier(std::int64_t timeout_ns) { expect(port_->barrier(timeout_ns)); }
 
 template <class Number>
 void Fabric::reduce(std::span<Number> values, weir_fabric_op op, std::int64_t timeout_ns) {
@@ -320,7 +319,7 @@ void Fabric::reduce(std::span<Number> values, weir_fabric_op op, std::int64_t ti
                                        std::is_same_v<Number, double> ? "doubles" : "integers");
   const auto parts = collectives_.exchange(what, std::as_bytes(values), timeout_ns);
   std::vector<Number> theirs(values.size());
-  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
+  for (Rank rank = 0; rank < port_->ranks(); ++rank) {
     if (parts[rank].size() != values.size_bytes()) {
       fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", rank,
            parts[rank].size(), what);
@@ -336,12 +335,12 @@ template void Fabric::reduce(std::span<std::int64_t>, weir_fabric_op, std::int64
 template void Fabric::reduce(std::span<double>, weir_fabric_op, std::int64_t);
 
 void Fabric::broadcast(Rank root, std::span<std::byte> data, std::int64_t timeout_ns) {
-  if (root >= port_.ranks()) {
+  if (root >= port_->ranks()) {
     fail_argument("cannot broadcast from rank {}: the fabric has the ranks 0 to {}", root,
-                  port_.ranks() - 1);
+                  port_->ranks() - 1);
   }
   const std::string what = fmt::format("broadcast of {} bytes from rank {}", data.size(), root);
-  const auto own = port_.rank() == root ? data : std::span<std::byte>();
+  const auto own = port_->rank() == root ? data : std::span<std::byte>();
   const auto parts = collectives_.exchange(what, own, timeout_ns);
   if (parts[root].size() != data.size()) {
     fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", root,
@@ -351,14 +350,14 @@ void Fabric::broadcast(Rank root, std::span<std::byte> data, std::int64_t timeou
 }
 
 void Fabric::listen(weir_fabric_handler handler, void* payload) {
-  port_.listen(Channel::user, nullptr);
+  port_->listen(Channel::user, nullptr);
   handler_ = handler;
   payload_ = payload;
-  if (handler != nullptr) port_.listen(Channel::user, this);
+  if (handler != nullptr) port_->listen(Channel::user, this);
 }
 
 void Fabric::send(Rank to, std::span<const std::byte> message) {
-  port_.send(to, Channel::user, message);
+  port_->send(to, Channel::user, message);
 }
 
 void Fabric::on_message(Rank from, std::span<const std::byte> message) noexcept {
@@ -368,29 +367,29 @@ void Fabric::on_message(Rank from, std::span<const std::byte> message) noexcept 
 
 /// Whether all other ranks have left or are lost, and there was one.
 bool Fabric::is_alone() const noexcept {
-  for (Rank rank = 0; rank < port_.ranks(); ++rank) {
-    if (rank != port_.rank() && port_.alive(rank)) return false;
+  for (Rank rank = 0; rank < port_->ranks(); ++rank) {
+    if (rank != port_->rank() && port_->alive(rank)) return false;
   }
-  return port_.ranks() > 1;
+  return port_->ranks() > 1;
 }
 
 bool Fabric::progress(std::int64_t timeout_ns) {
   const auto news = [this] { return handled_.load() != seen_.load(); };
   // If the transport detects stalls, it reports more than the error below.
-  const bool stalls = timeout_ns < 0 && port_.info().sees_stalls;
+  const bool stalls = timeout_ns < 0 && port_->info().sees_stalls;
   bool heard = false;  // another thread may take the message meanwhile
   const auto over = [&] {
     heard = news();
     return heard || (!stalls && is_alone());
   };
-  const bool any = port_.wait_until(over, timeout_ns, "a message");
+  const bool any = port_->wait_until(over, timeout_ns, "a message");
   for (; any && !heard; heard = news()) {
-    if (port_.progress()) continue;
+    if (port_->progress()) continue;
     bool quiet = false;  // nor does another thread run the handler
-    port_.as_listener([&] { quiet = !news(); });
+    port_->as_listener([&] { quiet = !news(); });
     if (!quiet) break;
     fail(WEIR_STATUS_NETWORK_ERROR, "no message will come: all other ranks are gone, {}",
-         port_.why_lost(port_.rank() == 0 ? 1 : 0));
+         port_->why_lost(port_->rank() == 0 ? 1 : 0));
   }
   seen_.store(handled_.load());
   return any;

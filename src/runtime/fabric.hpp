@@ -40,8 +40,8 @@ class Fabric : private Listener {
   ~Fabric();
 
   const std::string& name() const noexcept { return name_; }
-  Port& port() noexcept { return port_; }
-  const Port& port() const noexcept { return port_; }
+  Port& port() noexcept { return *port_; }
+  const Port& port() const noexcept { return *port_; }
   Collectives& collectives() noexcept { return collectives_; }
 
   // Called by the program. They throw Error.
@@ -85,7 +85,7 @@ class Fabric : private Listener {
   void on_rank_lost(Rank, const std::string&) noexcept override {}
 
   const std::string name_;
-  Port port_;
+  const std::unique_ptr<Port, Port::Close> port_;
   Collectives collectives_;
   ConveyorHub conveyor_hub_;
   GroupHub halo_hub_, share_hub_;

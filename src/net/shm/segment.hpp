@@ -9,7 +9,7 @@
 
 #include <sys/uio.h>
 
-#include "net/transport.hpp"
+#include "net/link.hpp"
 
 namespace weir::rt {
 

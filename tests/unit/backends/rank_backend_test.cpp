@@ -16,7 +16,7 @@
 #include "backends/rank/rank_wire.hpp"
 #include "fleet.hpp"
 #include "net/inproc.hpp"
-#include "net/link_transport.hpp"
+#include "net/transport.hpp"
 #include "runtime/fabric.hpp"
 
 namespace weir {
@@ -532,7 +532,7 @@ TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
   rt::InprocHub hub(3, 0);
   std::atomic<bool> heard{false};
   const auto join = [&](rt::Rank rank) {
-    return std::make_unique<rt::LinkTransport>(
+    return std::make_unique<rt::Transport>(
         hub.link(rank),
         rt::Membership{.build = "of the test", .sends_heartbeats = false, .lost_after_ns = 0});
   };
@@ -584,7 +584,7 @@ TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
   rt::InprocHub hub(2, 0);
   std::atomic<bool> told{false};
   const auto join = [&](rt::Rank rank) {
-    return std::make_unique<rt::LinkTransport>(
+    return std::make_unique<rt::Transport>(
         hub.link(rank),
         rt::Membership{.build = "of the test", .sends_heartbeats = false, .lost_after_ns = 0});
   };

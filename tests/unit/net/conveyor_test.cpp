@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/threads.hpp"
-#include "net/link_transport.hpp"
 #include "net/producer.hpp"
 #include "net/shm/segment.hpp"
 #include "net/shm/shm_link.hpp"
+#include "net/transport.hpp"
 #include "net/wire.hpp"
 #include "no_memory.hpp"
 #include "ranks.hpp"
@@ -56,7 +56,7 @@ std::string on_links(Rank ranks, const std::function<std::unique_ptr<Link>(Rank)
           Membership membership = test::membership(kMinute);
           membership.sends_heartbeats = progress != ProgressBy::caller;
           const Owned<weir_fabric> fabric(new weir_fabric(
-              std::make_unique<LinkTransport>(std::move(link), std::move(membership)), progress));
+              std::make_unique<Transport>(std::move(link), std::move(membership)), progress));
           program(*fabric);
         } catch (const Error& error) {
           wrong[rank] = fmt::format("rank {}: {}", rank, error.what());

@@ -873,7 +873,7 @@ class WrongAnswers final : public test::ForwardingLink {
  private:
   static constexpr std::size_t kKindAt = 5, kCheckAt = 6;
 
-  /// As LinkTransport::Header does.
+  /// As PacketHeader does.
   static void seal(std::vector<std::byte>& packet) {
     std::uint32_t magic = 0, bytes = 0, sequence = 0;
     std::memcpy(&magic, &packet[0], sizeof magic);
@@ -980,7 +980,7 @@ TEST(PortFaults, DifferentBuildsAreRefused) {
       Membership own = test::membership();
       own.build = rank == 0 ? "1.0 (a)" : "1.0 (b)";
       try {
-        const LinkTransport transport(std::move(link), own);
+        const Transport transport(std::move(link), own);
         ADD_FAILURE() << "joined";
       } catch (const Error& error) {
         EXPECT_EQ(error.status(), WEIR_STATUS_UNSUPPORTED);
@@ -998,7 +998,7 @@ TEST(PortFaults, ARankThatNeverJoinsIsNamed) {
   Membership own = test::membership();
   own.join_within_ns = 20'000'000;
   try {
-    const LinkTransport transport(hub.link(0), own);
+    const Transport transport(hub.link(0), own);
     ADD_FAILURE() << "joined";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), WEIR_STATUS_NETWORK_ERROR);
@@ -1044,17 +1044,16 @@ class NoSink final : public TransportSink {
 TEST(PortFaults, PatientRanksBeatForThoseThatAreNot) {
   constexpr std::int64_t kImpatient = 800'000'000;
   InprocHub hub(2, 0);
-  std::unique_ptr<LinkTransport> impatient;
-  std::thread other([&] {
-    impatient = std::make_unique<LinkTransport>(hub.link(1), test::membership(kImpatient));
-  });
+  std::unique_ptr<Transport> impatient;
+  std::thread other(
+      [&] { impatient = std::make_unique<Transport>(hub.link(1), test::membership(kImpatient)); });
   std::int64_t until = 0;
-  LinkTransport patient(std::make_unique<NotingLink>(hub.link(0), until), test::membership(0));
+  Transport patient(std::make_unique<NotingLink>(hub.link(0), until), test::membership(0));
   other.join();
   NoSink sink;
   for (int pass = 0; pass < 1000; ++pass) patient.progress(sink);  // not all look at the time
   const std::int64_t after = sys::now_ns();
-  patient.wait(patient.bell(), sys::kNever);
+  patient.wait(patient.link().bell(), sys::kNever);
   EXPECT_LE(until, std::max(after + kImpatient / 16, sys::now_ns() + 100'000));
   impatient.reset();
 }
@@ -1064,7 +1063,7 @@ TEST(PortFaults, ARankMayLeaveBeforeOthersSeeThatItCame) {
   std::atomic<bool> left{false};
   std::thread first([&, link = hub.link(0)]() mutable {
     {
-      Port port(std::make_unique<LinkTransport>(std::move(link), test::membership()),
+      Port port(std::make_unique<Transport>(std::move(link), test::membership()),
                 ProgressBy::caller);
       port.send(1, Channel::user, {});
     }
@@ -1072,8 +1071,8 @@ TEST(PortFaults, ARankMayLeaveBeforeOthersSeeThatItCame) {
   });
   std::unique_ptr<Port> port;
   EXPECT_NO_THROW(port = std::make_unique<Port>(
-                      std::make_unique<LinkTransport>(std::make_unique<LateLink>(hub.link(1), left),
-                                                      test::membership()),
+                      std::make_unique<Transport>(std::make_unique<LateLink>(hub.link(1), left),
+                                                  test::membership()),
                       ProgressBy::caller));
   first.join();
   if (port == nullptr) return;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "net/inproc.hpp"
-#include "net/link_transport.hpp"
 #include "net/port.hpp"
 #include "net/shm/segment.hpp"
 #include "net/shm/shm_link.hpp"
+#include "net/transport.hpp"
 
 namespace weir::rt::test {
 
@@ -34,7 +34,7 @@ inline void on_links(std::vector<std::unique_ptr<Link>> links, ProgressBy progre
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      Port port(std::make_unique<LinkTransport>(std::move(links[rank]), all), progress);
+      Port port(std::make_unique<Transport>(std::move(links[rank]), all), progress);
       program(port);
     });
   }

@@ -509,7 +509,7 @@ std::uint64_t bytes_of_static_share(rt::Rank ranks, std::size_t places) {
     threads.emplace_back([&, rank] {
       std::unique_ptr<rt::Link> link = hub.link(rank);
       if (rank == 0) link = std::make_unique<CountingLink>(std::move(link), sent);
-      auto transport = std::make_unique<rt::LinkTransport>(std::move(link), rt::test::membership());
+      auto transport = std::make_unique<rt::Transport>(std::move(link), rt::test::membership());
       const rt::Owned<weir_fabric> fabric(
           new weir_fabric(std::move(transport), rt::ProgressBy::thread));
       std::string domains = "sim:cores=1";
