@@ -54,8 +54,7 @@ weir_status weir_conveyor_finish(weir_conveyor* conveyor, int64_t timeout_ns) {
 
 weir_status weir_conveyor_get_info(weir_conveyor* conveyor, weir_conveyor_info* out_info) {
   return guard([&] {
-    weir_conveyor_info info = WEIR_CONVEYOR_INFO_INIT;
-    weir_conveyor::check(conveyor).get_info(info);
+    const weir_conveyor_info info = weir_conveyor::check(conveyor).conveyor.counts();
     write_info(out_info, info, "out_info");
   });
 }

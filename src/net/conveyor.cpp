@@ -11,10 +11,14 @@ namespace weir::rt {
 
 namespace {
 
-using Kind = ConveyorEnvelope::Kind;
+using Kind = ConveyorHub::MessageKind;
 
 /// Acks per full window, so that no sender waits for long.
 constexpr std::uint64_t kAcksInFlight = 4;
+
+GroupHub::Kind kind_of(Kind kind, bool asks) noexcept {
+  return static_cast<GroupHub::Kind>(asks ? kind | Kind::asks : kind);
+}
 
 void raise(sys::Atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
   std::uint64_t seen = most.load(std::memory_order_relaxed);
@@ -30,8 +34,13 @@ Conveyor::Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup set
       setup_(std::move(setup)),
       packet_bytes_(setup_.block_bytes > 0 ? setup_.block_bytes : kPacketBytes),
       peers_(port_.ranks()) {
-  number_ = hub_.enter(*this);
+  hub_.enter(*this, number_);
   try {
+    port_.as_listener([this] {  // ranks that were lost before
+      for (Rank rank = 0; rank < ranks(); ++rank) {
+        if (!port_.alive(rank)) lost(rank, port_.why_lost(rank));
+      }
+    });
     join(collectives);
   } catch (...) {
     hub_.leave(number_);
@@ -162,12 +171,12 @@ void Conveyor::send_message(Rank to, BlockWriter& writer, BlockMemory& memory, b
   if (std::byte* const block = std::exchange(memory.reserved, nullptr)) {
     const auto parts = writer.close({});
     const auto bytes = static_cast<std::size_t>(parts.head.data() + parts.head.size() - block);
-    const ConveyorEnvelope envelope{number_, Kind::packet, ask, 0, parts.data.size()};
-    return port_.post_reserved(to, Channel::conveyor, bytes_of(envelope), {block, bytes});
+    const auto head = GroupHub::head(number_, kind_of(Kind::packet, ask), parts.data.size());
+    return port_.post_reserved(to, Channel::conveyor, bytes_of(head), {block, bytes});
   }
   if (memory.lent == nullptr) {
-    const ConveyorEnvelope envelope{number_, Kind::block, ask, 0, 0};
-    const auto parts = writer.close(bytes_of(envelope));
+    const auto head = GroupHub::head(number_, kind_of(Kind::block, ask), 0);
+    const auto parts = writer.close(bytes_of(head));
     return port_.post(to, Channel::conveyor, parts.head, parts.data);
   }
   const auto parts = writer.close({});
@@ -175,7 +184,7 @@ void Conveyor::send_message(Rank to, BlockWriter& writer, BlockMemory& memory, b
     return memory.place + static_cast<std::uint64_t>(part.data() - memory.bytes);
   };
   const LentBlock block{place(parts.head), parts.head.size(), place(parts.data), parts.data.size()};
-  send(port_, to, {number_, Kind::lent, ask, 0, 0}, bytes_of(block));
+  hub_.post(to, number_, kind_of(Kind::lent, ask), 0, bytes_of(block));
 }
 
 std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask,
@@ -202,7 +211,7 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& me
           lent->block = block;
           lent->open = false;
         }
-        count(writer.count(), sizeof(ConveyorEnvelope) + writer.closed_bytes(), others + 1);
+        count(writer.count(), sizeof(GroupHub::Head) + writer.closed_bytes(), others + 1);
         return block;
       }
     }
@@ -217,7 +226,7 @@ void Conveyor::ask_for(Rank rank, std::uint64_t block) {
   Peer& peer = peers_[rank];
   const sys::Lock lock(peer.sending);
   if (peer.asked >= block || peer.is_complete(block)) return;
-  send(port_, rank, {number_, Kind::ask, true, 0, 0});
+  hub_.post(rank, number_, Kind::ask, 0);
   peer.asked = peer.sent.load(std::memory_order_relaxed);
 }
 
@@ -278,39 +287,39 @@ void Conveyor::finish(std::int64_t timeout_ns) {
   if (!first.ok()) throw Error(first.status, first.message);
 }
 
-ConveyorCounts Conveyor::counts() const noexcept {
+weir_conveyor_info Conveyor::counts() const noexcept {
   const auto load = [](const sys::Atomic<std::uint64_t>& total) {
     return total.load(std::memory_order_relaxed);
   };
-  return {load(totals_.items),          load(totals_.item_bytes),    load(totals_.combined),
-          load(totals_.joined),         load(totals_.blocks),        load(totals_.wire_bytes),
-          load(totals_.most_in_flight), load(totals_.blocks_applied)};
+  return {sizeof(weir_conveyor_info), load(totals_.items),          load(totals_.item_bytes),
+          load(totals_.combined),     load(totals_.joined),         load(totals_.blocks),
+          load(totals_.wire_bytes),   load(totals_.most_in_flight), load(totals_.blocks_applied)};
 }
 
 // ---- Receiving ----------------------------------------------------------------------------------
 
-void Conveyor::arrived(Rank from, const ConveyorEnvelope& envelope,
-                       std::span<const std::byte> body) noexcept {
+void Conveyor::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                        std::span<const std::byte> body) noexcept {
   Peer& peer = peers_[from];
+  const auto type = static_cast<GroupHub::Kind>(kind & ~Kind::asks);
+  const bool asks = kind == Kind::ask || type != kind;
   try {
-    switch (envelope.kind) {
+    switch (type) {
       case Kind::block:
       case Kind::packet:
-      case Kind::lent: apply(from, envelope, body); break;
-      case Kind::ack: return take_ack(from, envelope.value);
+      case Kind::lent: apply(from, type, step, body); break;
+      case Kind::ack: return take_ack(from, step);
       case Kind::refusal:
         return take_refusal(from, {reinterpret_cast<const char*>(body.data()), body.size()});
       case Kind::ask:  // from a rank that left before it received the refusal
         if (peer.refused) return send_refusal(from, "it has refused one before");
         break;
     }
-    if (envelope.ask && !peer.refused) {
-      send(port_, from, {number_, Kind::ack, false, 0, peer.received});
-    }
+    if (asks && !peer.refused) hub_.post(from, number_, Kind::ack, peer.received);
   } catch (...) {
     fail_peer(from, WEIR_STATUS_NETWORK_ERROR,
               current_exception_outcome(WEIR_STATUS_INTERNAL).message);
-    const bool waits = envelope.ask && from != port_.rank();  // which it could do forever
+    const bool waits = asks && from != port_.rank();  // which it could do forever
     if (waits) port_.drop(from, reason("could not be told what has been applied"));
   }
 }
@@ -341,14 +350,14 @@ BlockTarget Conveyor::target() noexcept {
   return {setup_.memory, setup_.bytes, setup_.handler_bytes, this};
 }
 
-void Conveyor::apply(Rank from, const ConveyorEnvelope& envelope,
+void Conveyor::apply(Rank from, GroupHub::Kind kind, std::uint64_t data_bytes,
                      std::span<const std::byte> message) {
   Peer& peer = peers_[from];
   if (peer.refused) return;
   from_ = from;
   std::string wrong;
   try {
-    wrong = apply_to_memory(from, envelope, message);
+    wrong = apply_to_memory(from, kind, data_bytes, message);
   } catch (const std::bad_alloc&) {
     wrong = "came when there was no memory";
   }
@@ -357,11 +366,11 @@ void Conveyor::apply(Rank from, const ConveyorEnvelope& envelope,
   totals_.blocks_applied.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string Conveyor::apply_to_memory(Rank from, const ConveyorEnvelope& envelope,
+std::string Conveyor::apply_to_memory(Rank from, GroupHub::Kind kind, std::uint64_t data,
                                       std::span<const std::byte> message) {
-  if (envelope.kind == Kind::lent) return apply_lent(from, message);
-  if (envelope.kind == Kind::block) return apply_block(message, target(), scratch_);
-  const std::uint64_t data = envelope.value, head = data + 15 - (data + 15) % 16;
+  if (kind == Kind::lent) return apply_lent(from, message);
+  if (kind == Kind::block) return apply_block(message, target(), scratch_);
+  const std::uint64_t head = data + 15 - (data + 15) % 16;
   if (data > message.size() || head > message.size()) {
     return fmt::format("claims {} bytes of data where it has {}", data, message.size());
   }
@@ -394,7 +403,7 @@ void Conveyor::refuse(Rank from, const std::string& why) {
 }
 
 void Conveyor::send_refusal(Rank to, std::string_view why) {
-  send(port_, to, {number_, Kind::refusal, false, 0, 0}, std::as_bytes(std::span(why)));
+  hub_.post(to, number_, Kind::refusal, 0, std::as_bytes(std::span(why)));
 }
 
 void Conveyor::lost(Rank rank, const std::string& why) noexcept {

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include <weir/conveyor.h>
+
 #include "base/error.hpp"
 #include "base/threads.hpp"
 #include "net/collectives.hpp"
@@ -44,14 +46,6 @@ struct ConveyorSetup {
   std::int64_t timeout_ns = -1;     ///< of the constructor
 };
 
-/// Statistics of one rank.
-struct ConveyorCounts {
-  std::uint64_t items, item_bytes, combined, joined;  ///< of sent blocks
-  std::uint64_t blocks, wire_bytes;
-  std::uint64_t most_in_flight;  ///< maximum number of unacknowledged blocks to one rank
-  std::uint64_t blocks_applied;
-};
-
 /// Memory for a block that the target rank reads in place.
 struct LentMemory {
   std::byte* bytes = nullptr;
@@ -69,7 +63,7 @@ struct BlockMemory {
 class Producer;
 
 /// One rank's part of a conveyor, which all ranks create in the same order. Any thread.
-class Conveyor final : private ItemHandler {
+class Conveyor final : private ItemHandler, private GroupHub::Member {
  public:
   /// Collective: waits for the other ranks. The hub must outlive the conveyor. Throws Error.
   Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup setup);
@@ -91,7 +85,8 @@ class Conveyor final : private ItemHandler {
   /// handler on this rank.
   void finish(std::int64_t timeout_ns);
 
-  ConveyorCounts counts() const noexcept;
+  /// Returns statistics of this rank.
+  weir_conveyor_info counts() const noexcept;
 
   /// Throws Error{busy} on a thread that must not wait: in a handler.
   void check_may_wait() const;
@@ -104,7 +99,6 @@ class Conveyor final : private ItemHandler {
   /// cache.
   static constexpr std::size_t kPacketBytes = 8 * kBlockBytes;
 
-  friend ConveyorHub;
   friend Producer;
 
   /// State of one other rank.
@@ -131,11 +125,12 @@ class Conveyor final : private ItemHandler {
   };
 
   // On the thread that makes progress, or in the constructor.
-  void arrived(Rank from, const ConveyorEnvelope& envelope,
-               std::span<const std::byte> body) noexcept;
-  void lost(Rank rank, const std::string& why) noexcept;
-  void apply(Rank from, const ConveyorEnvelope& envelope, std::span<const std::byte> message);
-  std::string apply_to_memory(Rank from, const ConveyorEnvelope& envelope,
+  void received(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                std::span<const std::byte> body) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+  void apply(Rank from, GroupHub::Kind kind, std::uint64_t data_bytes,
+             std::span<const std::byte> message);
+  std::string apply_to_memory(Rank from, GroupHub::Kind kind, std::uint64_t data_bytes,
                               std::span<const std::byte> message);
   std::string apply_lent(Rank from, std::span<const std::byte> message);
   BlockTarget target() noexcept;

@@ -4,35 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <map>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "base/threads.hpp"
-#include "net/port.hpp"
+#include "net/group_hub.hpp"
 
 namespace weir::rt {
-
-class Conveyor;
-
-/// Header of each message of a conveyor.
-struct ConveyorEnvelope {
-  enum class Kind : std::uint8_t {
-    block,    ///< followed by a block, head first
-    packet,   ///< followed by a block, its `value` bytes of data first
-    lent,     ///< followed by a LentBlock
-    ask,      ///< requests an ack
-    ack,      ///< `value` blocks of the receiver are applied
-    refusal,  ///< followed by the reason
-  };
-  std::uint32_t conveyor = 0;
-  Kind kind = Kind::block;
-  bool ask = false;  ///< with a block: requests an ack
-  std::uint16_t unused = 0;
-  std::uint64_t value = 0;
-};
-static_assert(sizeof(ConveyorEnvelope) == 16);
 
 /// Location of a block that the receiver reads in the sender's memory: segment offsets of its two
 /// parts. The sender may reuse the memory when the block has been applied.
@@ -41,27 +18,24 @@ struct LentBlock {
   std::uint64_t data, data_bytes;
 };
 
-/// Sends a message with an envelope.
-void send(Port& port, Rank to, const ConveyorEnvelope& envelope,
-          std::span<const std::byte> body = {});
-
-/// The conveyors of a port, numbered in the order in which they enter, which is the same on all
-/// ranks. Any thread.
-class ConveyorHub final : private Listener {
+/// The conveyors of a port, and the memory of those that have left which other ranks still read.
+/// Any thread.
+class ConveyorHub final : public GroupHub {
  public:
+  /// The messages of a conveyor; their number is `step`.
+  enum MessageKind : Kind {
+    block,          ///< followed by a block, head first
+    packet,         ///< followed by a block, its `step` bytes of data first
+    lent,           ///< followed by a LentBlock
+    ask,            ///< requests an ack
+    ack,            ///< `step` blocks of the receiver are applied
+    refusal,        ///< followed by the reason
+    asks = 1 << 8,  ///< with block, packet or lent: requests an ack
+  };
+
   /// The port must outlive the hub.
-  explicit ConveyorHub(Port& port);
-  ConveyorHub(const ConveyorHub&) = delete;
-  ConveyorHub& operator=(const ConveyorHub&) = delete;
-  ~ConveyorHub();
+  explicit ConveyorHub(Port& port) : GroupHub(port, Channel::conveyor) {}
 
-  Port& port() const noexcept { return port_; }
-
-  /// Starts delivering messages to a conveyor. Returns its number.
-  std::uint32_t enter(Conveyor& conveyor);
-  /// Stops delivering to a conveyor; no delivery is running when it returns. Must not be called
-  /// during a delivery.
-  void leave(std::uint32_t number) noexcept;
   /// Releases memory of a closed conveyor when a rank has applied `blocks` blocks or has refused
   /// one. Memory that a lost rank had is freed by the port's destructor only: the rank's process
   /// may still run and read it.
@@ -69,27 +43,19 @@ class ConveyorHub final : private Listener {
                      std::vector<std::byte*> memory) noexcept;
 
  private:
-  void on_message(Rank from, std::span<const std::byte> message) noexcept override;
-  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
-  void deliver(Rank from, const ConveyorEnvelope& envelope, std::span<const std::byte> body);
-
   struct Lent {
     std::uint32_t conveyor;
     Rank to;
     std::uint64_t blocks;
     std::vector<std::byte*> memory;
   };
-  template <class IsOver>
-  void release(IsOver&& is_over) noexcept;
 
-  Port& port_;
-  sys::Mutex mutex_;
-  sys::Condition delivered_;
-  std::map<std::uint32_t, Conveyor*> conveyors_ WEIR_GUARDED_BY(mutex_);
-  std::map<Rank, std::string> lost_ WEIR_GUARDED_BY(mutex_);
-  std::list<Lent> lent_ WEIR_GUARDED_BY(mutex_);  ///< of conveyors that have left the hub
-  std::uint32_t next_ WEIR_GUARDED_BY(mutex_) = 0;
-  Conveyor* receiving_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  void on_stray(Rank from, const Head& head, std::span<const std::byte> body) noexcept override;
+  /// Releases memory that a rank has read up to a block.
+  void release(Rank rank, std::uint32_t number, std::uint64_t blocks) noexcept;
+
+  sys::Mutex lent_mutex_;
+  std::list<Lent> lent_ WEIR_GUARDED_BY(lent_mutex_);
 };
 
 }  // namespace weir::rt

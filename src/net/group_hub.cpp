@@ -4,17 +4,9 @@
 #include <functional>
 #include <utility>
 
+#include "net/wire.hpp"
+
 namespace weir::rt {
-
-namespace {
-
-constexpr std::uint32_t kMagic = 0x72756f67;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-}  // namespace
 
 GroupHub::GroupHub(Port& port, Channel channel)
     : port_(port), channel_(channel), early_bytes_(port.ranks()) {
@@ -97,35 +89,33 @@ void GroupHub::leave(std::uint32_t number) noexcept {
 
 void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                     std::span<const std::byte> body) {
-  const Head head{kMagic, number, kind, 0, step};
-  port_.send(to, channel_, std::as_bytes(std::span(&head, 1)), body);
+  port_.send(to, channel_, bytes_of(head(number, kind, step)), body);
 }
 
 void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
                     std::span<const std::byte> rest) {
-  const Head head{kMagic, number, kind, 0, 0};
-  std::vector<std::byte> front(sizeof head + first.size());
-  std::memcpy(front.data(), &head, sizeof head);
-  if (!first.empty()) std::memcpy(front.data() + sizeof head, first.data(), first.size());
+  const Head begin = head(number, kind, 0);
+  std::vector<std::byte> front(sizeof begin + first.size());
+  std::memcpy(front.data(), &begin, sizeof begin);
+  if (!first.empty()) std::memcpy(front.data() + sizeof begin, first.data(), first.size());
   port_.send(to, channel_, front, rest);
 }
 
-void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::string_view text) {
-  const Head head{kMagic, number, kind, 0, 0};
-  port_.post(to, channel_, std::as_bytes(std::span(&head, 1)), bytes_of(text));
+void GroupHub::post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) {
+  port_.post(to, channel_, bytes_of(head(number, kind, step)), body);
 }
 
 void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                              std::span<std::byte> body) {
-  const Head head{kMagic, number, kind, 0, step};
-  port_.send_reserved(to, channel_, std::as_bytes(std::span(&head, 1)), body);
+  port_.send_reserved(to, channel_, bytes_of(head(number, kind, step)), body);
 }
 
 void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcept {
   Head head{};
   if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
   if (head.magic != kMagic) {  // its receiver would wait forever for the message
-    return port_.drop(from, reason("sends what is no message of a grid or share"));
+    return port_.drop(from, reason("sends what is no message of a grid, share or conveyor"));
   }
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
@@ -137,7 +127,10 @@ void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcep
                                    "than it keeps"));
   }
   const auto found = members_.find(head.number);
-  if (found == members_.end()) return;
+  if (found == members_.end()) {
+    lock.unlock();
+    return on_stray(from, head, body);
+  }
   deliver(*found->second,
           [&](Member& member) { member.received(from, head.kind, head.step, body); });
 }

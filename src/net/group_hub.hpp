@@ -6,7 +6,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/threads.hpp"
@@ -14,12 +13,19 @@
 
 namespace weir::rt {
 
-/// Routes messages to objects of one kind (halos, shares) that all ranks create in the same order
-/// and that therefore have the same number on all ranks. Each kind has a channel.
-class GroupHub final : public Listener {
+/// Routes messages to objects of one kind (halos, shares, conveyors) that all ranks create in the
+/// same order and that therefore have the same number on all ranks. Each kind has a channel.
+class GroupHub : public Listener {
  public:
   /// The type of a message, defined by the kind of member.
-  using Kind = std::uint32_t;
+  using Kind = std::uint16_t;
+  /// The front of each message.
+  struct Head {
+    std::uint32_t number;  ///< of the member
+    Kind kind;
+    std::uint16_t magic;
+    std::uint64_t step;  ///< or another number, as the kind says
+  };
   /// Maximum bytes per rank that are kept for members that have not entered yet. The hub drops a
   /// rank that sends more: the protocol of each kind keeps members within one step of each other.
   static constexpr std::size_t kMostEarly = 64u << 20;
@@ -51,25 +57,28 @@ class GroupHub final : public Listener {
   /// When it returns, the member receives no more messages.
   void leave(std::uint32_t number) noexcept;
 
+  static Head head(std::uint32_t number, Kind kind, std::uint64_t step) noexcept {
+    return {number, kind, kMagic, step};
+  }
   /// Sends a message to the member with that number on another rank. The body, which may have two
-  /// parts, is copied once. The overload with a text does not wait for room: such messages are few.
-  /// Throws Error.
+  /// parts, is copied once. post() does not wait for room: such messages are few. Throws Error.
   void send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body);
   void send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
             std::span<const std::byte> rest);
-  void send(Rank to, std::uint32_t number, Kind kind, std::string_view text);
+  void post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+            std::span<const std::byte> body = {});
   /// The same with a body in memory from Port::reserve(), which it gives back.
   void send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                      std::span<std::byte> body);
 
+ protected:
+  /// A message for a member that has left. Called without a lock.
+  virtual void on_stray(Rank, const Head&, std::span<const std::byte>) noexcept {}
+
  private:
-  struct Head {
-    std::uint32_t magic, number;
-    Kind kind;
-    std::uint32_t unused;
-    std::uint64_t step;
-  };
+  static constexpr std::uint16_t kMagic = 0x7267;
+
   struct Early {
     Rank from;
     Kind kind;

@@ -59,7 +59,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
       hellos_(ranks_),
       hellos_missing_(ranks_ - 1),
       gone_(ranks_) {
-  hub_.enter(handler_, number_);
+  hub_.enter(*this, number_);
   try {
     const HaloRequest request = read();
     const weir_halo_options& options = request.options;
@@ -184,7 +184,7 @@ std::string Halo::describe(const weir_halo_options& options) const {
 void Halo::agree(const weir_halo_options& options) {
   const std::string mine = describe(options);
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    if (rank != rank_) hub_.send(rank, number_, Kind::hello, mine);
+    if (rank != rank_) hub_.post(rank, number_, Kind::hello, 0, std::as_bytes(std::span(mine)));
   }
   if (!await_none(&Halo::hellos_missing_, options.timeout_ns, "halos of the other ranks")) {
     std::string waiting;
@@ -427,8 +427,8 @@ void Halo::take_early(std::size_t index, std::size_t count) {
   missing_ -= count;
 }
 
-void Halo::heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
-                 std::span<const std::byte> body) noexcept {
+void Halo::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) noexcept {
   try {
     switch (kind) {
       case Kind::hello: {
@@ -512,7 +512,7 @@ void Halo::tell_all(Kind kind, std::string_view message) noexcept {
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || !hub_.port().alive(rank)) continue;
     try {
-      hub_.send(rank, number_, kind, message);
+      hub_.post(rank, number_, kind, 0, std::as_bytes(std::span(message)));
     } catch (...) {
       // The rank is lost and needs no message.
     }

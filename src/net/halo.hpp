@@ -27,8 +27,8 @@ struct HaloRequest {
   weir_halo_options options;
 };
 
-/// One rank's part of a halo exchange; implements weir_halo. start() and finish() are called by one
-/// thread.
+/// One rank's part of a halo exchange. start() and finish() are called by one thread. Final,
+/// because it receives messages before its constructor ends.
 ///
 /// The thread that makes progress unpacks the cells of the current step into the halos. A neighbour
 /// can be at most one step ahead, because it needs a message of this rank for each step; messages
@@ -44,7 +44,7 @@ struct HaloRequest {
 ///     rank 0  receives cell 4 of step 0 and unpacks it
 ///     rank 0  receives cell 4 of step 1 and keeps it
 ///     rank 0  finish(), start()   sends cell 3 of step 1; unpacks the kept cell 4
-class Halo {
+class Halo final : private GroupHub::Member {
  public:
   /// Collective. Throws Error on all ranks if one fails, including what read() throws.
   Halo(GroupHub& hub, const std::function<HaloRequest()>& read);
@@ -78,20 +78,6 @@ class Halo {
     HaloPlan plan;
     bool check;
   };
-  /// Forwards messages to the halo. A separate object: it is complete before it enters the hub,
-  /// while a base class of Halo would not be.
-  class MessageHandler final : public GroupHub::Member {
-   public:
-    explicit MessageHandler(Halo& halo) noexcept : halo_(halo) {}
-    void received(Rank from, GroupHub::Kind kind, std::uint64_t step,
-                  std::span<const std::byte> body) noexcept override {
-      halo_.heard(from, kind, step, body);
-    }
-    void lost(Rank rank, const std::string& why) noexcept override { halo_.lost(rank, why); }
-
-   private:
-    Halo& halo_;
-  };
   struct Peer {
     std::uint64_t next = 0;         ///< step of the next message
     std::size_t received = 0;       ///< number of messages of that step
@@ -107,9 +93,9 @@ class Halo {
   std::string describe(const weir_halo_options& options) const;
   void compare(const std::string& mine) const;
 
-  void heard(Rank from, GroupHub::Kind kind, std::uint64_t step,
-             std::span<const std::byte> body) noexcept;
-  void lost(Rank rank, const std::string& why) noexcept;
+  void received(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                std::span<const std::byte> body) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
   void receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
   void fail_with(weir_status status, const std::string& message) noexcept;
   /// Throws the failure that ended the exchange, or one that names a lost rank whose cells are
@@ -147,7 +133,6 @@ class Halo {
   void tell_all(Kind kind, std::string_view message) noexcept;
 
   GroupHub& hub_;
-  MessageHandler handler_{*this};
   const Rank rank_, ranks_;
   std::uint32_t number_ = 0;
   /// Every rank has received, or will receive, what it needs to compare.

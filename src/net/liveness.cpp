@@ -64,10 +64,10 @@ void Liveness::join(const Receive& receive) {
   bool all_sent = send_hellos(sent);
   while (!all_sent || !std::all_of(peers_.begin(), peers_.end(), joined)) {
     const std::uint32_t bell = link_.bell();
-    const bool heard = receive();
+    const bool received = receive();
     all_sent = send_hellos(sent);
     for (Rank rank = 0; rank < peers_.size(); ++rank) check_joining(rank, receive, deadline);
-    if (!heard) link_.wait(bell, std::min(deadline, sys::now_ns() + 10'000'000));
+    if (!received) link_.wait(bell, std::min(deadline, sys::now_ns() + 10'000'000));
   }
   compare_builds();
   packets_.begin_time(sys::now_ns());

@@ -62,9 +62,9 @@ bool RemoteOperations::push(Slot& slot, std::uint32_t index, bool& moved) noexce
   if (slot.direct) outcome = link_.direct(operation, slot.cursor, old);
   if (!outcome) return push_packets(slot, index, moved);
   moved = true;
-  const bool over = !outcome->ok() || slot.cursor >= operation.bytes;
-  if (over) complete(slot, old, *outcome);
-  return over;
+  const bool is_complete = !outcome->ok() || slot.cursor >= operation.bytes;
+  if (is_complete) complete(slot, old, *outcome);
+  return is_complete;
 }
 
 bool RemoteOperations::push_packets(Slot& slot, std::uint32_t index, bool& moved) noexcept {

@@ -1,6 +1,6 @@
 #include "runtime/conveyor.hpp"
 
-#include <algorithm>
+#include <list>
 #include <utility>
 
 #include "base/error.hpp"
@@ -89,30 +89,7 @@ weir_conveyor::weir_conveyor(Fabric& owner, const weir_conveyor_options& options
                setup_of(options, owner.port().info().seeded)) {}
 
 weir_producer* weir_conveyor::open_producer() {
-  Owned<weir_producer> producer(new weir_producer(*this));
-  const sys::Lock lock(mutex_);
-  return producers_.emplace_back(std::move(producer)).get();
-}
-
-void weir_conveyor::close_producer(weir_producer* producer) noexcept {
-  Owned<weir_producer> closing;
-  const sys::Lock lock(mutex_);
-  const auto found =
-      std::find_if(producers_.begin(), producers_.end(),
-                   [&](const Owned<weir_producer>& each) { return each.get() == producer; });
-  if (found == producers_.end()) return;
-  closing = std::move(*found);
-  producers_.erase(found);
-}
-
-void weir_conveyor::get_info(weir_conveyor_info& info) const noexcept {
-  const ConveyorCounts counts = conveyor.counts();
-  info.items = counts.items;
-  info.item_bytes = counts.item_bytes;
-  info.combined = counts.combined;
-  info.joined = counts.joined;
-  info.blocks = counts.blocks;
-  info.wire_bytes = counts.wire_bytes;
-  info.most_in_flight = counts.most_in_flight;
-  info.blocks_applied = counts.blocks_applied;
+  std::list<Owned<weir_producer>> made(1);
+  made.front().reset(new weir_producer(*this));
+  return producers_.add(std::move(made));
 }

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <weir/conveyor.h>
 
@@ -31,13 +30,11 @@ struct weir_conveyor final : weir::rt::Handle<weir_conveyor> {
   const std::string& name() const noexcept { return conveyor.setup().name; }
 
   weir_producer* open_producer();
-  void close_producer(weir_producer* producer) noexcept;
-  void get_info(weir_conveyor_info& info) const noexcept;
+  void close_producer(weir_producer* producer) noexcept { producers_.destroy(producer); }
 
   weir::rt::Fabric& fabric;
   weir::rt::Conveyor conveyor;
 
  private:
-  weir::rt::sys::Mutex mutex_;
-  std::vector<weir::rt::Owned<weir_producer>> producers_;
+  weir::rt::OwnedList<weir_producer> producers_;
 };

@@ -251,37 +251,13 @@ weir_window* Fabric::create_window(void* memory, std::size_t bytes, std::int64_t
     made.emplace_back().reset(new weir_window(*this, memory, bytes, deadline));
     return *made.front();
   });
-  const sys::Lock lock(mutex_);
-  windows_.splice(windows_.end(), made);
-  return windows_.back().get();
-}
-
-void Fabric::destroy_window(weir_window* window) noexcept {
-  sys::Lock lock(mutex_);
-  const auto found = std::find_if(windows_.begin(), windows_.end(),
-                                  [&](const auto& each) { return each.get() == window; });
-  if (found == windows_.end()) return;
-  const Owned<weir_window> last = std::move(*found);
-  windows_.erase(found);
-  lock.unlock();
+  return windows_.add(std::move(made));
 }
 
 weir_conveyor* Fabric::create_conveyor(const weir_conveyor_options& options) {
   std::list<Owned<weir_conveyor>> made(1);
   made.front().reset(new weir_conveyor(*this, options));
-  const sys::Lock lock(mutex_);
-  conveyors_.splice(conveyors_.end(), made);
-  return conveyors_.back().get();
-}
-
-void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept {
-  Owned<weir_conveyor> last;
-  const sys::Lock lock(mutex_);
-  const auto found = std::find_if(conveyors_.begin(), conveyors_.end(),
-                                  [&](const auto& each) { return each.get() == conveyor; });
-  if (found == conveyors_.end()) return;
-  last = std::move(*found);
-  conveyors_.erase(found);
+  return conveyors_.add(std::move(made));
 }
 
 weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
@@ -291,20 +267,12 @@ weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
     return read();
   }));
   made.front() = std::move(halo);
-  const sys::Lock lock(mutex_);
-  halos_.splice(halos_.end(), made);
-  return halos_.back().get();
+  return halos_.add(std::move(made));
 }
 
-void Fabric::destroy_halo(weir_halo* halo) noexcept {
-  sys::Lock lock(mutex_);
-  const auto found = std::find_if(halos_.begin(), halos_.end(),
-                                  [&](const auto& each) { return each.get() == halo; });
-  if (found == halos_.end()) return;
-  const Owned<weir_halo> last = std::move(*found);
-  halos_.erase(found);
-  lock.unlock();
-}
+void Fabric::destroy_window(weir_window* window) noexcept { windows_.destroy(window); }
+void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept { conveyors_.destroy(conveyor); }
+void Fabric::destroy_halo(weir_halo* halo) noexcept { halos_.destroy(halo); }
 
 void Fabric::barrier(std::int64_t timeout_ns) { expect(port_->barrier(timeout_ns)); }
 
@@ -484,35 +452,33 @@ void weir_window::get(Rank rank, std::size_t offset, std::span<std::byte> data) 
   fabric_.port().get(rank, id(rank), offset, data, nullptr);
 }
 
-void weir_window::check_word(Rank rank, std::size_t offset) const {
+template <class Start>
+std::int64_t weir_window::change(Rank rank, std::size_t offset, const Start& start) {
   check_range(rank, offset, sizeof(std::int64_t));
   if (offset % sizeof(std::int64_t) != 0) {
     fail_argument("an atomic operation at {} is not on a multiple of 8", offset);
   }
-}
-
-void weir_window::check_may_wait() const {
-  if (!fabric_.port().inside_listener()) return;
-  fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for an atomic operation");
+  Port& port = fabric_.port();
+  if (port.inside_listener()) {
+    fail(WEIR_STATUS_BUSY, "a handler of messages must not wait for an atomic operation");
+  }
+  OneCompletion done;
+  start(port, &done);
+  port.wait_until([&] { return done.done(); }, -1, "an atomic operation");
+  return done.result();
 }
 
 std::int64_t weir_window::fetch_add(Rank rank, std::size_t offset, std::int64_t operand) {
-  check_word(rank, offset);
-  check_may_wait();
-  OneCompletion done;
-  fabric_.port().fetch_add(rank, id(rank), offset, operand, &done);
-  fabric_.port().wait_until([&] { return done.done(); }, -1, "an atomic operation");
-  return done.result();
+  return change(rank, offset, [&](Port& port, Completion* done) {
+    port.fetch_add(rank, id(rank), offset, operand, done);
+  });
 }
 
 std::int64_t weir_window::compare_swap(Rank rank, std::size_t offset, std::int64_t expected,
                                        std::int64_t desired) {
-  check_word(rank, offset);
-  check_may_wait();
-  OneCompletion done;
-  fabric_.port().compare_swap(rank, id(rank), offset, expected, desired, &done);
-  fabric_.port().wait_until([&] { return done.done(); }, -1, "an atomic operation");
-  return done.result();
+  return change(rank, offset, [&](Port& port, Completion* done) {
+    port.compare_swap(rank, id(rank), offset, expected, desired, done);
+  });
 }
 
 void weir_window::flush(Rank rank, std::int64_t timeout_ns) {

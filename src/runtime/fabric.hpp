@@ -30,6 +30,33 @@ namespace weir::rt {
 
 struct HaloRequest;
 
+/// Objects that the program creates and destroys by their handles. Any thread.
+template <class T>
+class OwnedList {
+ public:
+  /// Adds the object in a list of one, whose memory exists before a collective creation.
+  T* add(std::list<Owned<T>> one) noexcept {
+    const sys::Lock lock(mutex_);
+    objects_.splice(objects_.end(), one);
+    return objects_.back().get();
+  }
+  /// Destroys an object, without the mutex. No effect if it is not there.
+  void destroy(const T* object) noexcept {
+    Owned<T> last;
+    const sys::Lock lock(mutex_);
+    for (auto each = objects_.begin(); each != objects_.end(); ++each) {
+      if (each->get() != object) continue;
+      last = std::move(*each);
+      objects_.erase(each);
+      return;
+    }
+  }
+
+ private:
+  sys::Mutex mutex_;
+  std::list<Owned<T>> objects_ WEIR_GUARDED_BY(mutex_);
+};
+
 /// The membership of one rank: its port, and the objects that the program creates on it.
 class Fabric : private Listener {
  public:
@@ -96,10 +123,9 @@ class Fabric : private Listener {
   sys::Mutex mutex_;
   std::size_t runtimes_ WEIR_GUARDED_BY(mutex_) = 0;
   bool closed_ WEIR_GUARDED_BY(mutex_) = false;
-  // Lists, so that the memory for an element exists before the collective creation.
-  std::list<Owned<weir_window>> windows_ WEIR_GUARDED_BY(mutex_);
-  std::list<Owned<weir_conveyor>> conveyors_ WEIR_GUARDED_BY(mutex_);
-  std::list<Owned<weir_halo>> halos_ WEIR_GUARDED_BY(mutex_);
+  OwnedList<weir_window> windows_;
+  OwnedList<weir_conveyor> conveyors_;
+  OwnedList<weir_halo> halos_;
 };
 
 }  // namespace weir::rt
@@ -121,8 +147,9 @@ struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {
   void flush(weir::rt::Rank rank, std::int64_t timeout_ns);
 
  private:
-  void check_word(weir::rt::Rank rank, std::size_t offset) const;
-  void check_may_wait() const;
+  /// Starts an atomic operation on a word by start(port, completion), and waits for it.
+  template <class Start>
+  std::int64_t change(weir::rt::Rank rank, std::size_t offset, const Start& start);
 
   weir::rt::Fabric& fabric_;
   const std::string name_;

@@ -19,14 +19,13 @@ struct weir_grid final : weir::rt::Handle<weir_grid> {
 };
 
 /// Owned by its fabric, which destroys it when it is closed.
-struct weir_halo final : weir::rt::Handle<weir_halo>, weir::rt::Halo {
+struct weir_halo final : weir::rt::Handle<weir_halo> {
   static constexpr const char* kNoun = "halo";
-  weir_halo(weir::rt::Fabric& fabric, const std::function<weir::rt::HaloRequest()>& read)
-      : Halo(fabric.halo_hub(), read), fabric_(fabric) {}
+  weir_halo(weir::rt::Fabric& owner, const std::function<weir::rt::HaloRequest()>& read)
+      : fabric(owner), halo(owner.halo_hub(), read) {}
 
   const char* name() const noexcept { return kNoun; }
-  weir::rt::Fabric& fabric() noexcept { return fabric_; }
 
- private:
-  weir::rt::Fabric& fabric_;
+  weir::rt::Fabric& fabric;
+  weir::rt::Halo halo;
 };

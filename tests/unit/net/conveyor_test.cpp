@@ -793,7 +793,7 @@ TEST(Conveyor, AcksOfBlocksThatWereNotSentAreRefused) {
                  Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
                  const bool lies = fabric.port().rank() == 1;
                  if (lies) {
-                   send(fabric.port(), 0, {0, ConveyorEnvelope::Kind::ack, false, 0, 5});
+                   fabric.conveyors().post(0, 0, ConveyorHub::ack, 5);
                  }
                  fabric.barrier(kMinute);
                  if (!lies) {
@@ -913,7 +913,7 @@ std::string tell_of(const LentBlock& block, std::uint32_t number, weir_fabric& f
   Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
   const bool sends = fabric.port().rank() == 0;
   if (sends) {
-    send(fabric.port(), 1, {number, ConveyorEnvelope::Kind::lent, true, 0, 0}, bytes_of(block));
+    fabric.conveyors().post(1, number, ConveyorHub::lent | ConveyorHub::asks, 0, bytes_of(block));
   }
   std::string why = refusal([&] { conveyor.finish(kMinute); });
   fabric.barrier(kMinute);
@@ -969,7 +969,7 @@ TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsFreed) {
         std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(), std::move(setup));
     const LentBlock nowhere{};
     if (port.rank() == 0) {
-      send(port, 1, {0, ConveyorEnvelope::Kind::lent, false, 0, 0}, bytes_of(nowhere));
+      fabric.conveyors().post(1, 0, ConveyorHub::lent, 0, bytes_of(nowhere));
     }
     fabric.barrier(kMinute);
     fabric.barrier(kMinute);
@@ -990,7 +990,7 @@ TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsFreed) {
 }
 
 /// Rank 0 sends rank 1 nonsense as a block. `why` is what is wrong with that.
-void expect_refused(ConveyorEnvelope::Kind kind, std::uint64_t value, const std::string& why) {
+void expect_refused(GroupHub::Kind kind, std::uint64_t value, const std::string& why) {
   const auto program = [&](weir_fabric& fabric) {
     std::vector<std::uint64_t> table(64);
     ConveyorSetup setup;
@@ -1001,7 +1001,8 @@ void expect_refused(ConveyorEnvelope::Kind kind, std::uint64_t value, const std:
     const bool sends = fabric.port().rank() == 0;
     if (sends) {
       const std::byte nonsense[64] = {};
-      send(fabric.port(), 1, {0, kind, true, 0, value}, nonsense);
+      fabric.conveyors().post(1, 0, static_cast<GroupHub::Kind>(kind | ConveyorHub::asks), value,
+                              nonsense);
     }
     EXPECT_EQ(refusal([&] {
                 conveyor.finish(kMinute);
@@ -1020,7 +1021,7 @@ void expect_refused(ConveyorEnvelope::Kind kind, std::uint64_t value, const std:
 }
 
 TEST(Conveyor, DamagedBlocksAreRefusedOnBothSides) {
-  using Kind = ConveyorEnvelope::Kind;
+  using Kind = ConveyorHub::MessageKind;
   expect_refused(Kind::block, 0, "begins with 0x0");
   expect_refused(Kind::packet, 16, "begins with 0x0");
   expect_refused(Kind::packet, 64, "is only 0 bytes long");
