@@ -128,7 +128,7 @@ void PortMessages::check_room_inside(Rank to, Channel channel, std::size_t bytes
 /// Sends as much as the transport takes now. If a part was sent, queues the rest as the next
 /// message, in `room`. Returns false if nothing was sent.
 bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message, Messages& room) {
-  const PortProgress::TryProgressLock progress_lock(progress_);
+  const PortProgress::ProgressLock progress_lock(progress_, std::try_to_lock);
   if (!progress_lock) return false;
   if (take_submissions()) push();
   Peer& peer = peers_[to];
@@ -137,7 +137,7 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
   if (send_frames(transport_, to, channel, message, most_, sent)) return true;
   if (sent == 0) return false;
   fill(room.front(), message, sent);
-  note_waiting(room.front());
+  note_waiting(room.front(), true);
   peer.messages.splice(peer.messages.end(), room);
   return true;
 }
@@ -145,7 +145,7 @@ bool PortMessages::send_now(Rank to, Channel channel, const MessageRest& message
 /// Returns false if nothing was sent, because earlier messages wait or the transport is full.
 bool PortMessages::send_reserved_now(Rank to, Channel channel, std::span<const std::byte> head,
                                      Reserved& body, std::size_t body_bytes) {
-  const PortProgress::TryProgressLock progress_lock(progress_);
+  const PortProgress::ProgressLock progress_lock(progress_, std::try_to_lock);
   if (!progress_lock) return false;
   if (take_submissions()) push();
   return peers_[to].messages.empty() && send_reserved(to, channel, head, body, body_bytes);
@@ -160,28 +160,22 @@ bool PortMessages::send_reserved(Rank to, Channel channel, std::span<const std::
   return true;
 }
 
-void PortMessages::note_waiting(const Message& message) noexcept {
+/// Counts a message that begins or ends to wait for room.
+void PortMessages::note_waiting(const Message& message, bool begins) noexcept {
   Peer& peer = peers_[message.rank];
-  peer.queued.fetch_add(message.size());
-  if (!message.inside) return;
-  peer.inside[static_cast<std::size_t>(message.channel)].fetch_add(message.size());
-}
-
-void PortMessages::note_over(const Message& message) noexcept {
-  Peer& peer = peers_[message.rank];
-  peer.queued.fetch_sub(message.size());
-  if (!message.inside) return;
-  peer.inside[static_cast<std::size_t>(message.channel)].fetch_sub(message.size());
+  const std::size_t change = begins ? message.size() : 0 - message.size();
+  peer.queued.fetch_add(change);
+  if (message.inside) peer.inside[static_cast<std::size_t>(message.channel)].fetch_add(change);
 }
 
 void PortMessages::submit(Messages one) noexcept {
-  note_waiting(one.front());
+  note_waiting(one.front(), true);
   {
     sys::Lock lock(mutex_);
     submitted_.splice(submitted_.end(), one);
   }
   submissions_.fetch_add(1);
-  if (const PortProgress::TryProgressLock progress_lock(progress_); progress_lock) {
+  if (const PortProgress::ProgressLock progress_lock(progress_, std::try_to_lock); progress_lock) {
     take_submissions();
     push();
   }
@@ -223,7 +217,7 @@ bool PortMessages::push_to(Rank to) {
     const bool over = lost_ranks_.is_lost(to) || send_rest(message);
     moved |= over || message.sent != before;
     if (!over) break;
-    note_over(message);
+    note_waiting(message, false);
     peer.messages.pop_front();
   }
   return moved;
@@ -265,7 +259,7 @@ bool PortMessages::deliver_own() noexcept {
       kept_bytes_[index].fetch_add(message.bytes.size());
       kept_[index].splice(kept_[index].end(), one);
     }
-    note_over(message);
+    note_waiting(message, false);
     any = true;
   }
   return any;

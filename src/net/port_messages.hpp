@@ -115,8 +115,7 @@ class PortMessages {
   bool send_reserved(Rank to, Channel channel, std::span<const std::byte> head, Reserved& body,
                      std::size_t body_bytes);
   bool send_rest(Message& message);
-  void note_waiting(const Message& message) noexcept;
-  void note_over(const Message& message) noexcept;
+  void note_waiting(const Message& message, bool begins) noexcept;
   void submit(Messages one) noexcept;
   bool push_to(Rank to);
   void deliver(Rank from, Channel channel, std::span<const std::byte> message);

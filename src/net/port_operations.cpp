@@ -144,7 +144,7 @@ void PortOperations::check_room_inside(Rank to, std::uint32_t pending) {
 bool PortOperations::start_now(Operations& some) noexcept {
   bool happened = false, more = false;
   {
-    const PortProgress::TryProgressLock progress_lock(progress_);
+    const PortProgress::ProgressLock progress_lock(progress_, std::try_to_lock);
     if (!progress_lock) return false;
     take_submissions();
     if (!some.empty()) {

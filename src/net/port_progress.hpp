@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 
 #include "base/thread_role.hpp"
@@ -70,7 +71,6 @@ class PortProgress {
   /// Wakes the progress thread too, because there is work for it.
   void notify() noexcept;
   class ProgressLock;
-  class TryProgressLock;
   /// Makes one pass; the caller holds the lock.
   bool step() noexcept;
   bool unfinished() const noexcept;
@@ -132,35 +132,19 @@ class PortProgress {
   std::optional<sys::Thread> thread_;
 };
 
-/// Holds the progress lock during its lifetime, unless it was not available by the deadline. May be
-/// nested.
+/// Holds the progress lock during its lifetime, unless it was not available by the deadline, or at
+/// once. May be nested.
 class PortProgress::ProgressLock {
  public:
   explicit ProgressLock(PortProgress& progress, std::int64_t deadline_ns = sys::kNever) noexcept
       : progress_(progress),
         nested_(progress.is_held()),
         taken_(!nested_ && progress.lock(deadline_ns)) {}
+  ProgressLock(PortProgress& progress, std::try_to_lock_t) noexcept
+      : progress_(progress), nested_(progress.is_held()), taken_(!nested_ && progress.try_lock()) {}
   ProgressLock(const ProgressLock&) = delete;
   ProgressLock& operator=(const ProgressLock&) = delete;
   ~ProgressLock() {
-    if (taken_) progress_.unlock();
-  }
-
-  explicit operator bool() const noexcept { return nested_ || taken_; }
-
- private:
-  PortProgress& progress_;
-  const bool nested_, taken_;
-};
-
-/// Holds the progress lock during its lifetime, unless another thread holds it. Never waits.
-class PortProgress::TryProgressLock {
- public:
-  explicit TryProgressLock(PortProgress& progress) noexcept
-      : progress_(progress), nested_(progress.is_held()), taken_(!nested_ && progress.try_lock()) {}
-  TryProgressLock(const TryProgressLock&) = delete;
-  TryProgressLock& operator=(const TryProgressLock&) = delete;
-  ~TryProgressLock() {
     if (taken_) progress_.unlock();
   }
 

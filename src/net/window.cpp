@@ -10,32 +10,27 @@ constexpr char kCreation[] = "window creation";
 
 }  // namespace
 
-Window::Own::Own(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns)
+Window::Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns)
     : port_(port),
+      parts_(port.ranks()),
       allocated_(memory == nullptr),
       memory_(allocated_ ? port.allocate(bytes, deadline_ns) : memory) {
-  const bool late = allocated_ && memory_ == nullptr;
-  if (late) {
+  if (memory_ == nullptr) {
     fail(WEIR_STATUS_TIMEOUT,
          "no window in time: a handler of messages is at work, or {} B of memory take longer",
          bytes);
   }
   try {
-    id_ = port_.expose(memory_, bytes, deadline_ns);
+    parts_[port_.rank()] = {bytes, port_.expose(memory_, bytes, deadline_ns)};
   } catch (...) {
     if (allocated_) port_.release(memory_);
     throw;
   }
 }
 
-Window::Own::~Own() {
-  port_.withdraw(id_);
+Window::~Window() {
+  port_.withdraw(id(port_.rank()));
   if (allocated_) port_.release(memory_);
-}
-
-Window::Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns)
-    : port_(port), parts_(port.ranks()), own_(port, memory, bytes, deadline_ns) {
-  parts_[port_.rank()] = {bytes, own_.id()};
 }
 
 /// Contributes an empty part, by which the other ranks learn of the failure.

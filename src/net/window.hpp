@@ -20,6 +20,7 @@ class Window {
   Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
+  ~Window();
 
   /// Collective: calls make(deadline), which returns this rank's window, and exchanges the parts of
   /// all ranks. If it throws on one rank, it throws on all ranks; nothing that can fail may be left
@@ -37,7 +38,7 @@ class Window {
     own->learn(collectives, deadline);
   }
 
-  void* memory() const noexcept { return own_.memory(); }
+  void* memory() const noexcept { return memory_; }
   std::size_t bytes(Rank rank) const noexcept { return parts_[rank].bytes; }
   /// Returns the number of a rank's part.
   WindowId id(Rank rank) const noexcept { return parts_[rank].id; }
@@ -50,30 +51,13 @@ class Window {
     WindowId id;
   };
 
-  /// Memory of this rank that the other ranks can access during its lifetime.
-  class Own {
-   public:
-    Own(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
-    Own(const Own&) = delete;
-    Own& operator=(const Own&) = delete;
-    ~Own();
-
-    void* memory() const noexcept { return memory_; }
-    WindowId id() const noexcept { return id_; }
-
-   private:
-    Port& port_;
-    bool allocated_;
-    void* memory_;
-    WindowId id_;
-  };
-
   static void decline(Collectives& collectives, std::int64_t deadline_ns) noexcept;
   void learn(Collectives& collectives, std::int64_t deadline_ns);
 
   Port& port_;
-  std::vector<Part> parts_;
-  Own own_;
+  std::vector<Part> parts_;  ///< by rank
+  const bool allocated_;
+  void* const memory_;
 };
 
 }  // namespace weir::rt
