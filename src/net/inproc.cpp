@@ -50,11 +50,13 @@ struct InprocHub::Box {
   };
 
   sys::Mutex mutex;
-  std::vector<Sender> from;
-  std::deque<Rank> arrivals;  ///< senders of the packets that are not held
-  std::optional<Rank> next;   ///< sender of the packet that the seed has released
-  bool closed = false;        ///< the rank has left
-  std::mt19937_64 random;
+  std::vector<Sender> from WEIR_GUARDED_BY(mutex);
+  /// Senders of the packets that are not held.
+  std::deque<Rank> arrivals WEIR_GUARDED_BY(mutex);
+  /// Sender of the packet that the seed has released.
+  std::optional<Rank> next WEIR_GUARDED_BY(mutex);
+  bool closed WEIR_GUARDED_BY(mutex) = false;  ///< the rank has left
+  std::mt19937_64 random WEIR_GUARDED_BY(mutex);
   sys::Atomic<std::size_t> held{0};  ///< packets of all senders
   /// Changes when a thread of the rank may have something to do.
   sys::Atomic<std::uint64_t> news{0};
@@ -94,25 +96,25 @@ struct InprocHub::State {
   sys::Atomic<bool> reports_stalls{false};
   sys::Atomic<std::uint64_t> in_flight{0};  ///< packets that have not been processed
 
-  sys::Mutex mutex;        // guards the members below
-  std::mt19937_64 random;  ///< for the decisions of the seed
-  std::vector<Threads> threads;
-  std::int64_t absent_looked_ns = 0;
-  unsigned absent_looks = 0;  ///< checks since the last decision of the seed
+  sys::Mutex mutex;                               // may be locked before that of a box
+  std::mt19937_64 random WEIR_GUARDED_BY(mutex);  ///< for the decisions of the seed
+  std::vector<Threads> threads WEIR_GUARDED_BY(mutex);
+  std::int64_t absent_looked_ns WEIR_GUARDED_BY(mutex) = 0;
+  /// Checks since the last decision of the seed.
+  unsigned absent_looks WEIR_GUARDED_BY(mutex) = 0;
 
-  // The caller holds the mutex.
-  void enter(Rank rank, IdleWait& wait, std::uint64_t since);
-  void settle();
-  void go_on() noexcept;
-  bool is_idle(Rank rank) const noexcept;
-  bool all_wait(Rank rank) const noexcept;
-  bool waits_for_ever(Rank rank) const noexcept;
-  bool stalls() const noexcept;
-  std::string describe_stall() const;
-  void note_stall();
+  void enter(Rank rank, IdleWait& wait, std::uint64_t since) WEIR_REQUIRES(mutex);
+  void settle() WEIR_REQUIRES(mutex);
+  void go_on() noexcept WEIR_REQUIRES(mutex);
+  bool is_idle(Rank rank) const noexcept WEIR_REQUIRES(mutex);
+  bool all_wait(Rank rank) const noexcept WEIR_REQUIRES(mutex);
+  bool waits_for_ever(Rank rank) const noexcept WEIR_REQUIRES(mutex);
+  bool stalls() const noexcept WEIR_REQUIRES(mutex);
+  std::string describe_stall() const WEIR_REQUIRES(mutex);
+  void note_stall() WEIR_REQUIRES(mutex);
   void end(Rank rank, IdleWait& wait, std::string how) noexcept;
   void release(Rank to, std::size_t held) noexcept;
-  void look_for_absent(Rank rank) noexcept;
+  void look_for_absent(Rank rank) noexcept WEIR_REQUIRES(mutex);
   void release_all();
 };
 

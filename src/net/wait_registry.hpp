@@ -51,14 +51,14 @@ class WaitRegistry {
 
   const std::int64_t pause_ns_;
   sys::Atomic<std::uint64_t> messages_{0};
-  mutable sys::Mutex mutex_;  // held briefly
-  Entry* first_ = nullptr;    ///< the oldest entry
-  Entry* last_ = nullptr;
-  std::size_t active_ = 0;            ///< entries that are not idle
-  std::int64_t since_ns_ = 0;         ///< 0: no wait to continue
-  std::int64_t abandoned_ns_ = 0;     ///< when the last wait ended
-  std::array<char, 64> abandoned_{};  ///< its name
-  std::uint64_t ended_ = 0;           ///< number of satisfied waits
+  mutable sys::Mutex mutex_;                        // held briefly
+  Entry* first_ WEIR_GUARDED_BY(mutex_) = nullptr;  ///< the oldest entry
+  Entry* last_ WEIR_GUARDED_BY(mutex_) = nullptr;
+  std::size_t active_ WEIR_GUARDED_BY(mutex_) = 0;            ///< entries that are not idle
+  std::int64_t since_ns_ WEIR_GUARDED_BY(mutex_) = 0;         ///< 0: no wait to continue
+  std::int64_t abandoned_ns_ WEIR_GUARDED_BY(mutex_) = 0;     ///< when the last wait ended
+  std::array<char, 64> abandoned_ WEIR_GUARDED_BY(mutex_){};  ///< its name
+  std::uint64_t ended_ WEIR_GUARDED_BY(mutex_) = 0;           ///< number of satisfied waits
 };
 
 /// One wait, registered from enter() to its destruction.
@@ -83,6 +83,7 @@ class WaitRegistry::Entry {
   WaitRegistry& registry_;
   const WaitName name_;
   bool entered_ = false, ended_ = false;
+  // Guarded by the registry's mutex, whose functions alone use them.
   Entry* previous_ = nullptr;
   Entry* next_ = nullptr;
 };

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -23,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/threads.hpp"
 #include "net/link.hpp"
 #include "net/mpi/mpi_library.hpp"
 
@@ -125,7 +125,7 @@ class FinalizeGuard {
   FinalizeGuard& operator=(const FinalizeGuard&) = delete;
   ~FinalizeGuard() {
     {
-      const std::lock_guard lock(mutex_);
+      const sys::Lock lock(mutex_);
       over_ = true;
     }
     condition_.notify_all();
@@ -134,17 +134,20 @@ class FinalizeGuard {
 
  private:
   void watch(int status) {
-    std::unique_lock lock(mutex_);
-    if (condition_.wait_for(lock, kPatience, [this] { return over_; })) return;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    sys::Lock lock(mutex_);
+    while (!over_ && condition_.wait_until(lock, deadline) == std::cv_status::no_timeout) {
+    }
+    if (over_) return;
     std::fprintf(stderr,
                  "weir: rank %d: MPI_Finalize() has not returned within %d s: left without it\n",
                  own_rank, static_cast<int>(kPatience.count()));
     _exit(status);
   }
 
-  std::mutex mutex_;
-  std::condition_variable condition_;
-  bool over_ = false;
+  sys::Mutex mutex_;
+  std::condition_variable_any condition_;
+  bool over_ WEIR_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -317,14 +320,14 @@ class MpiLink final : public Link {
     clock_gettime(CLOCK_MONOTONIC, &time);
     const std::int64_t left = deadline_ns - (time.tv_sec * 1'000'000'000 + time.tv_nsec);
     if (left <= 0) return;
-    std::unique_lock lock(mutex_);
+    sys::Lock lock(mutex_);
     condition_.wait_for(lock, std::chrono::nanoseconds(std::min(left, kLongestSleep)),
                         [&] { return bell_.load() != bell; });
   }
 
   void wake() noexcept override {
     {
-      const std::lock_guard lock(mutex_);
+      const sys::Lock lock(mutex_);
       bell_.fetch_add(1);
     }
     condition_.notify_all();
@@ -378,7 +381,7 @@ class MpiLink final : public Link {
   /// Returns the most recently used buffer or a new one; null if there is no memory.
   Buffer take_buffer() noexcept {
     {
-      const std::lock_guard lock(buffers_mutex_);
+      const sys::Lock lock(buffers_mutex_);
       if (!buffers_.empty()) {
         Buffer buffer = std::move(buffers_.back());
         buffers_.pop_back();
@@ -393,7 +396,7 @@ class MpiLink final : public Link {
   }
 
   void keep_buffer(Buffer buffer) noexcept {
-    const std::lock_guard lock(buffers_mutex_);
+    const sys::Lock lock(buffers_mutex_);
     if (buffers_.size() < buffers_.capacity()) buffers_.push_back(std::move(buffer));
   }
 
@@ -525,11 +528,11 @@ class MpiLink final : public Link {
   // Separate: a packet's receiver may send.
   Tested arrived_, sent_;
 
-  std::mutex buffers_mutex_;
-  std::vector<Buffer> buffers_;  ///< unused buffers; capacity kSends
+  sys::Mutex buffers_mutex_;
+  std::vector<Buffer> buffers_ WEIR_GUARDED_BY(buffers_mutex_);  ///< unused; capacity kSends
 
-  std::mutex mutex_;
-  std::condition_variable condition_;
+  sys::Mutex mutex_;  // held while the bell changes
+  std::condition_variable_any condition_;
   std::atomic<std::uint32_t> bell_{0};
 };
 
