@@ -23,6 +23,8 @@ struct NamedUse {
   Region region;
   weir_access access = WEIR_ACCESS_READ;  ///< read, write or both
   bool commutes = false;
+
+  bool operator==(const NamedUse&) const = default;
 };
 
 /// How a task uses a region. Half a cache line, because many tasks may wait. It refers to the

@@ -1,25 +1,37 @@
-// A place of a task queue, with the stream that runs its tasks.
+// The places of a task queue, each with the stream that runs its tasks.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <weir/queue.h>
 
 #include "core/buffer.hpp"
 #include "runtime/domain.hpp"
 #include "runtime/place.hpp"
+#include "runtime/place_set.hpp"
 #include "runtime/stream.hpp"
 #include "sched/core_times.hpp"
 #include "sched/performance_model.hpp"
 
 namespace weir::rt {
 
+class Runtime;
+
+/// The first fields are constant after the creation of the queue. The others describe the load, and
+/// belong to the owner of the queue.
 struct QueuePlace {
+  struct DestroyStream {
+    void operator()(weir_stream* stream) const noexcept;
+  };
+
   std::uint32_t index = 0;
   weir_place* place = nullptr;
-  weir_stream* stream = nullptr;
+  std::unique_ptr<weir_stream, DestroyStream> stream;
   std::string kind;  ///< places of the same kind share measured times
   double weight = 1;
 
@@ -64,10 +76,42 @@ struct QueuePlace {
     claimed_ns += count * run_ns;
     claimed_times.occupy(from_ns, count * run_ns);
   }
+  /// Whether it is saturated, and stays so until its load has dropped. Saturated: enough tasks wait
+  /// for its cores, and if these are brief, for long enough.
+  bool has_enough() const noexcept;
   /// Returns the memory in which its tasks use a buffer.
   std::uint16_t memory_of(const Buffer& buffer) const noexcept {
     return domain().memory_of(buffer);
   }
+};
+
+/// What the program asked for when it created a queue. Constant.
+struct QueueProperties {
+  Runtime& runtime;
+  std::uint64_t serial;  ///< in the ids of its tasks
+  std::string name, policy;
+  bool keeps_models;
+  std::size_t max_in_flight;
+};
+
+/// The places of a queue and their streams. Constant, except for the loads of the places.
+class QueuePlaces {
+ public:
+  /// Creates the streams, and places if the options name none. Throws Error.
+  QueuePlaces(const QueueProperties& properties, const weir_queue_options& options);
+
+  std::vector<QueuePlace>& all() noexcept { return all_; }
+  const std::vector<QueuePlace>& all() const noexcept { return all_; }
+  /// Returns the stream of the only place, if that works in host memory, else null.
+  weir_stream* direct_stream() const noexcept;
+  std::size_t cores() const noexcept;
+  /// Destroys the streams after their last action, and collects failures that they have not
+  /// reported.
+  void close(Unreported& unreported) noexcept;
+
+ private:
+  const PlaceSet set_;
+  std::vector<QueuePlace> all_;
 };
 
 }  // namespace weir::rt

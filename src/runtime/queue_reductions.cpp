@@ -4,7 +4,6 @@
 #include <span>
 #include <utility>
 
-#include "runtime/queue.hpp"
 #include "runtime/runtime.hpp"
 
 namespace weir::rt {
@@ -26,9 +25,10 @@ weir_operand whole(const weir_buffer* partial, const Region& region, weir_access
 
 Reductions::~Reductions() {
   for (const auto& open : open_) {
-    for (const Partial& partial : open->partials) queue_.runtime_.destroy_buffer(partial.buffer);
+    for (const Partial& partial : open->partials)
+      properties_.runtime.destroy_buffer(partial.buffer);
   }
-  for (const Partial& partial : spare_) queue_.runtime_.destroy_buffer(partial.buffer);
+  for (const Partial& partial : spare_) properties_.runtime.destroy_buffer(partial.buffer);
 }
 
 bool Reductions::applies_to(const weir_task& task) const noexcept {
@@ -40,7 +40,7 @@ weir_event Reductions::submit(const weir_task& task, bool with_event) {
   check(task);
   for (const weir_operand& operand : operands_of(task)) {
     if (reduces(operand)) continue;
-    const NamedUse other = queue_.check_operand(operand.buffer, operand.region, operand.access);
+    const NamedUse other = core_.check_operand(operand);
     combine_overlapping(*other.buffer, other.region);
   }
   operands_.clear();
@@ -49,7 +49,7 @@ weir_event Reductions::submit(const weir_task& task, bool with_event) {
   }
   weir_task rewritten = task;
   rewritten.operands = operands_.data();
-  return queue_.submit_one(rewritten, with_event);
+  return core_.submit(rewritten, with_event);
 }
 
 void Reductions::combine(const Buffer& buffer, const Region& region) {
@@ -81,11 +81,24 @@ void Reductions::clear_poison() noexcept {
   }
 }
 
+/// The task that combines a partial result into a target.
+struct Reductions::Combination {
+  Combination(const OpenRegion& open, const weir_operand& target, const Partial& partial)
+      : operands{target, whole(partial.buffer, open.region, WEIR_ACCESS_READ)} {
+    task.kernel = open.combine;
+    task.operands = operands;
+    task.operand_count = 2;
+  }
+
+  const weir_operand operands[2];
+  weir_task task = WEIR_TASK_INIT;
+};
+
 // ---- Under the lock ----------------------------------------------------------------------------
 
 /// Removes the partial results of a buffer; null: of all buffers.
 void Reductions::drop(const Buffer* buffer) noexcept {
-  std::erase_if(open_, [&](const std::unique_ptr<OpenRegion>& open) {
+  std::erase_if(open_, [&](const std::unique_ptr<OpenRegion>& open) WEIR_REQUIRES(mutex_) {
     if (buffer != nullptr && open->buffer != buffer) return false;
     for (Partial& partial : open->partials) {
       partial.dropped = true;
@@ -98,14 +111,14 @@ void Reductions::drop(const Buffer* buffer) noexcept {
 
 /// Validates the task before anything is changed. Throws what submitting it would throw.
 void Reductions::check(const weir_task& task) {
-  queue_.fill_call(probe_, task);
+  core_.fill_call(probe_, task);
   const std::span<const PieceUse> uses = probe_.uses();
   const auto operands = operands_of(task);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!reduces(operands[i])) continue;
     if (task.combine == nullptr) {
       fail_argument("task '{}' of queue '{}' reduces into buffer '{}' without a kernel `combine`",
-                    probe_.label(), queue_.name(), uses[i].buffer().name());
+                    probe_.label(), properties_.name, uses[i].buffer().name());
     }
     for (std::size_t j = 0; j < operands.size(); ++j) {
       if (i == j || &uses[i].buffer() != &uses[j].buffer()) continue;
@@ -121,15 +134,16 @@ void Reductions::check(const weir_task& task) {
 
 /// Returns the next partial result, round-robin, for an operand.
 weir_operand Reductions::partial_for(const weir_task& task, const weir_operand& operand) {
-  const NamedUse part = queue_.check_operand(operand.buffer, operand.region, operand.access);
+  const NamedUse part = core_.check_operand(operand);
   OpenRegion& reduction = open(task, operand, part.region);
-  if (reduction.partials.size() < width_) {
+  std::vector<Partial>& partials = reduction.partials;
+  std::size_t next = partials.size();
+  if (next < width_) {
     add_partial(reduction);
-    return whole(reduction.partials.back().buffer, part.region, WEIR_ACCESS_READ_WRITE);
+  } else {
+    next = reduction.round_robin = (reduction.round_robin + 1) % partials.size();
   }
-  reduction.round_robin = (reduction.round_robin + 1) % reduction.partials.size();
-  return whole(reduction.partials[reduction.round_robin].buffer, part.region,
-               WEIR_ACCESS_READ_WRITE);
+  return whole(partials[next].buffer, part.region, WEIR_ACCESS_READ_WRITE);
 }
 
 /// Returns the open reduction of the operand's region with the same kernels, or begins one.
@@ -166,9 +180,9 @@ void Reductions::add_partial(OpenRegion& open) {
   task.scalars = &zero;
   task.scalar_count = open.init == nullptr ? 1 : 0;
   try {
-    with_combination(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE}, partial,
-                     [&](const weir_task& last) { queue_.fill_call(probe_, last); });
-    queue_.submit_one(task, false);
+    const Combination last(open, {open.buffer, open.given, WEIR_ACCESS_READ_WRITE}, partial);
+    core_.fill_call(probe_, last.task);
+    core_.submit(task, false);
   } catch (...) {
     spare_.push_back(partial);
     throw;
@@ -185,11 +199,11 @@ Reductions::Partial Reductions::take_spare(std::uint64_t bytes) {
     spare_.erase(found);
     return partial;
   }
-  const std::string name = "partial result of " + queue_.name();
+  const std::string name = "partial result of " + properties_.name;
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name.c_str();
   spare_.reserve(made_ + 1);
-  const Partial made{queue_.runtime_.buffers().create(bytes, options), bytes};
+  const Partial made{properties_.runtime.buffers().create(bytes, options), bytes};
   ++made_;
   return made;
 }
@@ -198,7 +212,7 @@ bool Reductions::fit(const Partial& spare, std::uint64_t bytes) const {
   const std::uint64_t id = spare.read.opaque[1];
   if (spare.bytes != bytes || spare.dropped) return false;
   if (id == 0) return true;
-  Runtime& runtime = queue_.runtime_;
+  Runtime& runtime = properties_.runtime;
   return runtime.slot_of(spare.read).event.is_complete(id) &&
          runtime.failures().find(id).status == WEIR_STATUS_OK;
 }
@@ -231,21 +245,9 @@ void Reductions::combine_all(OpenRegion& open) {
 /// Submits the task that combines the last partial result into a target.
 void Reductions::enqueue_combine(OpenRegion& open, const weir_operand& target) {
   Partial& last = open.partials.back();
-  with_combination(open, target, last,
-                   [&](const weir_task& task) { last.read = queue_.submit_one(task, true); });
+  last.read = core_.submit(Combination(open, target, last).task, true);
   spare_.push_back(last);
   open.partials.pop_back();
-}
-
-template <class Use>
-void Reductions::with_combination(const OpenRegion& open, const weir_operand& target,
-                                  const Partial& partial, Use&& use) {
-  const weir_operand operands[] = {target, whole(partial.buffer, open.region, WEIR_ACCESS_READ)};
-  weir_task task = WEIR_TASK_INIT;
-  task.kernel = open.combine;
-  task.operands = operands;
-  task.operand_count = 2;
-  use(task);
 }
 
 }  // namespace weir::rt

@@ -12,11 +12,10 @@
 #include "base/region.hpp"
 #include "base/threads.hpp"
 #include "core/buffer.hpp"
+#include "runtime/queue_core.hpp"
 #include "runtime/queue_task.hpp"
 
 namespace weir::rt {
-
-class Queue;
 
 /// Rewrites submitted tasks so that the queue needs no knowledge of reductions.
 ///
@@ -27,7 +26,8 @@ class Queue;
 class Reductions {
  public:
   /// `width`: maximum number of partial results of a region.
-  Reductions(Queue& queue, std::size_t width) : queue_(queue), width_(width) {}
+  Reductions(const QueueProperties& properties, QueueCore& core, std::size_t width)
+      : properties_(properties), core_(core), width_(width) {}
   Reductions(const Reductions&) = delete;
   Reductions& operator=(const Reductions&) = delete;
   /// The queue is idle.
@@ -73,31 +73,33 @@ class Reductions {
     std::vector<Partial> partials;
     std::size_t round_robin = 0;
   };
+  struct Combination;
 
-  void drop(const Buffer* buffer) noexcept;
-  void check(const weir_task& task);
-  weir_operand partial_for(const weir_task& task, const weir_operand& operand);
-  OpenRegion& open(const weir_task& task, const weir_operand& operand, const Region& region);
-  void add_partial(OpenRegion& open);
-  Partial take_spare(std::uint64_t bytes);
+  void drop(const Buffer* buffer) noexcept WEIR_REQUIRES(mutex_);
+  void check(const weir_task& task) WEIR_REQUIRES(mutex_);
+  weir_operand partial_for(const weir_task& task, const weir_operand& operand)
+      WEIR_REQUIRES(mutex_);
+  OpenRegion& open(const weir_task& task, const weir_operand& operand, const Region& region)
+      WEIR_REQUIRES(mutex_);
+  void add_partial(OpenRegion& open) WEIR_REQUIRES(mutex_);
+  Partial take_spare(std::uint64_t bytes) WEIR_REQUIRES(mutex_);
   bool fit(const Partial& spare, std::uint64_t bytes) const;
-  void combine_overlapping(const Buffer& buffer, const Region& region);
-  void combine_all(OpenRegion& open);
-  template <class Use>
-  void with_combination(const OpenRegion& open, const weir_operand& target, const Partial& partial,
-                        Use&& use);
-  void enqueue_combine(OpenRegion& open, const weir_operand& target);
-  void note_open() noexcept { any_.store(!open_.empty()); }
+  void combine_overlapping(const Buffer& buffer, const Region& region) WEIR_REQUIRES(mutex_);
+  void combine_all(OpenRegion& open) WEIR_REQUIRES(mutex_);
+  void enqueue_combine(OpenRegion& open, const weir_operand& target) WEIR_REQUIRES(mutex_);
+  void note_open() noexcept WEIR_REQUIRES(mutex_) { any_.store(!open_.empty()); }
 
-  Queue& queue_;
+  const QueueProperties& properties_;
+  QueueCore& core_;
   const std::size_t width_;
-  sys::Mutex mutex_;  ///< guards the fields below
-  std::vector<std::unique_ptr<OpenRegion>> open_;
-  std::vector<Partial> spare_;
-  std::size_t made_ = 0;  ///< number of partial results; spare_ has capacity for all
-  std::vector<weir_operand> operands_;
-  Task probe_;
-  sys::Atomic<bool> any_{false};
+  sys::Mutex mutex_;
+  std::vector<std::unique_ptr<OpenRegion>> open_ WEIR_GUARDED_BY(mutex_);
+  std::vector<Partial> spare_ WEIR_GUARDED_BY(mutex_);
+  /// Number of partial results; spare_ has capacity for all.
+  std::size_t made_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::vector<weir_operand> operands_ WEIR_GUARDED_BY(mutex_);
+  Task probe_ WEIR_GUARDED_BY(mutex_);
+  sys::Atomic<bool> any_{false};  ///< whether there are open regions; any thread
 };
 
 }  // namespace weir::rt

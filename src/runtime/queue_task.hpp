@@ -4,23 +4,28 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/queue.h>
 
-#include "core/action.hpp"
-#include "core/failure.hpp"
+#include "base/signal.hpp"
+#include "base/spin_lock.hpp"
 #include "core/kernel.hpp"
+#include "core/unreported.hpp"
 #include "runtime/coherence.hpp"
 #include "runtime/stream.hpp"
+#include "runtime/waiting.hpp"
 
 namespace weir::rt {
 
-class Queue;
+class BindingQueue;
+class BoundTasks;
 struct BoundTask;
 
 /// Data that only few tasks have.
@@ -113,7 +118,7 @@ struct AccessWait : Waiter {
 /// What a task needs from its binding until the owner processes its completion. There are few: the
 /// tasks in flight on the places, and the accesses by the program.
 struct BoundTask : ActionWatcher {
-  Queue* queue = nullptr;
+  BoundTasks* list = nullptr;
   Task* task = nullptr;
   BoundTask* next = nullptr;  ///< link of the completion list or of the spare ones
   std::uint64_t bytes = 0;    ///< of all operands
@@ -150,6 +155,143 @@ class TaskList {
  private:
   Task* first_ = nullptr;
   Task* last_ = nullptr;
+};
+
+/// Tasks between the program and the owner of a queue: the spare ones, and the submitted ones that
+/// the owner has not collected. Counts tasks, and bounds those in flight. Any thread.
+class SubmissionQueue {
+ public:
+  explicit SubmissionQueue(const QueueProperties& properties) noexcept : properties_(properties) {}
+  /// All tasks are complete.
+  ~SubmissionQueue();
+
+  /// Returns a task that was not submitted to the spare ones.
+  struct Return {
+    SubmissionQueue* to;
+    void operator()(Task* task) const noexcept { to->give(*task, *task); }
+  };
+  using OwnedTask = std::unique_ptr<Task, Return>;
+  /// Throws std::bad_alloc, as append() does.
+  OwnedTask take();
+  /// Submits the task under the next sequence number, and opens and returns its event.
+  weir_event append(OwnedTask task);
+  /// Notifies the waiters of a list of complete tasks, which are then spare. Holds no lock.
+  void notify_waiters(Task* finished) noexcept;
+  /// Cancels the calls made so far: raises the cancellation watermark.
+  void cancel() noexcept;
+
+  /// A thread that waits until enough tasks are complete. Lives until it is granted.
+  struct RoomRequest {
+    std::uint64_t closed = 0;  ///< number of tasks that must be complete
+    Signal granted;
+    RoomRequest* next = nullptr;
+  };
+  /// Whether the number of tasks in flight is at the bound: then adds the request.
+  bool request_room(RoomRequest& request) noexcept;
+
+  // Owner.
+  /// Returns the submitted tasks in their order, linked by `next`.
+  Task* collect() noexcept;
+  /// Counts a complete task.
+  void note_complete(const Task& task) noexcept {
+    closed_.fetch_add(1);
+    if (task.kind == Task::Kind::call) completed_.fetch_add(1);
+  }
+  void grant_room() noexcept;
+
+  /// Returns the number of tasks so far, accesses included.
+  std::uint64_t made() const noexcept { return made_.load(); }
+  // Numbers of calls.
+  std::uint64_t submitted() const noexcept { return submitted_.load(); }
+  std::uint64_t completed() const noexcept { return completed_.load(); }
+  const sys::Atomic<std::uint64_t>& cancelled_until() const noexcept { return cancelled_until_; }
+
+ private:
+  void give(Task& first, Task& last) noexcept;
+  void take_ticket_of(Task& task) noexcept WEIR_REQUIRES(lock_);
+
+  const QueueProperties& properties_;
+  SpinLock lock_;
+  Ticket* tickets_ WEIR_GUARDED_BY(lock_) = nullptr;  ///< list of free ones
+  Task* first_ WEIR_GUARDED_BY(lock_) = nullptr;      ///< list of submitted ones
+  Task* last_ WEIR_GUARDED_BY(lock_) = nullptr;
+  std::vector<std::unique_ptr<Task[]>> tasks_ WEIR_GUARDED_BY(lock_);
+  Task* spare_ WEIR_GUARDED_BY(lock_) = nullptr;
+  sys::Atomic<std::uint64_t> made_{0}, closed_{0}, submitted_{0}, completed_{0};
+  sys::Atomic<std::uint64_t> cancelled_until_{0};
+  sys::Atomic<RoomRequest*> new_requests_{nullptr};
+  RoomRequest* requests_ = nullptr;  ///< of the owner
+};
+
+/// The tasks that have a place, and the completion list: those whose action has completed and that
+/// the owner has not collected. Owner, except as said.
+class BoundTasks {
+ public:
+  BoundTasks(BindingQueue& queue, Runtime& runtime) noexcept : queue_(queue), runtime_(runtime) {}
+
+  /// Returns the state of a task that is about to get a place. Throws std::bad_alloc.
+  BoundTask& take(Task& task);
+  void give(BoundTask& bound) noexcept;
+  /// Completes an access by the program after these events; it ignores failures of the last
+  /// `ignoring_failure` ones. Throws std::bad_alloc, having done nothing.
+  void await(Task& access, const std::vector<weir_event>& events, std::size_t ignoring_failure);
+  /// Returns the completion list.
+  BoundTask* collect() noexcept { return completed_.exchange(nullptr); }
+  /// Any thread.
+  bool any_completed() const noexcept { return completed_.load() != nullptr; }
+  /// Waits for the threads that are reporting a completion. There will be no others. Any thread.
+  void await_notifiers() const noexcept {
+    while (notifiers_.load() > 0) sys::yield();
+  }
+
+ private:
+  static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+  static void on_access_wait(Waiter& waiter, weir_status status, const FailureRef& failure);
+  static void complete_one_wait(BoundTask& bound) noexcept;
+
+  BindingQueue& queue_;
+  Runtime& runtime_;
+  std::deque<BoundTask> made_;
+  BoundTask* spare_ = nullptr;
+  sys::Atomic<BoundTask*> completed_{nullptr};
+  sys::Atomic<std::uint32_t> notifiers_{0};  ///< threads that are reporting a completion
+};
+
+/// All incomplete tasks, in program order, and the failures since the program last synchronised.
+/// Owner.
+class LiveTasks {
+ public:
+  LiveTasks(Runtime& runtime, SubmissionQueue& submissions) noexcept
+      : runtime_(runtime), submissions_(submissions) {}
+
+  void add(Task& task) noexcept { tasks_.push(task); }
+  /// Completes a task, which has its outcome; a fetch only after everything before it.
+  void finish(Task& task) noexcept;
+  /// Returns the list of completed tasks, whose waiters are to be notified.
+  Task* take_finished() noexcept { return std::exchange(finished_, nullptr); }
+  /// Makes the tasks forget the pieces of a buffer. A task whose action has completed stays until
+  /// the owner processes the completion, which may be after the buffer was destroyed.
+  void forget_pieces_of(const weir_buffer& buffer) noexcept;
+
+  /// Keeps a failure of copies that a stream reported to a synchronise that may then time out.
+  void keep_failure(WaitResult&& result) noexcept;
+  /// Returns the first failure in program order, else the one that was kept, and forgets all.
+  WaitResult take_failure() noexcept;
+  /// Adds what take_failure() would return or forget to what the program has not seen.
+  void add_failures_to(Unreported& unreported) const noexcept;
+
+  /// Failure of a task with unknown pieces: poisons all later tasks.
+  FailureRef poison;
+
+ private:
+  void close(Task& task) noexcept;
+
+  Runtime& runtime_;
+  SubmissionQueue& submissions_;
+  TaskList<&Task::live_before, &Task::live_after> tasks_;
+  Task* finished_ = nullptr;
+  WaitResult first_failure_, kept_failure_;
+  std::uint64_t first_sequence_ = 0;
 };
 
 }  // namespace weir::rt
