@@ -24,6 +24,7 @@ namespace weir::rt {
 
 struct Action;
 class Buffer;
+class Executor;
 struct KernelCode;
 
 enum class ActionKind : std::uint8_t {
@@ -213,7 +214,7 @@ struct alignas(64) Action : Message {
   std::unique_ptr<std::byte[]> spill;     ///< arguments that do not fit inline; kept for reuse
   std::uint32_t spill_bytes = 0;
   std::uint32_t slot = 0;                ///< index in the pool
-  void* stream = nullptr;                ///< the weir_stream whose slot it is
+  Executor* stream = nullptr;            ///< of the stream whose slot it is
   std::unique_ptr<ActionExtras> extras;  ///< kept for reuse
 
   /// An id is (serial number of the stream, position in the stream), both from 1. Valid until the

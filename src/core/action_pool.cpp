@@ -17,7 +17,7 @@ Action* ActionPool::take() {
   const SpinGuard guard(lock_);
   if (free_ == nullptr) return grow();
   Action* const batch = free_;
-  free_ = static_cast<Action*>(std::exchange(batch->stream, nullptr));
+  free_ = static_cast<Action*>(static_cast<Message*>(batch->next_message));
   return batch;
 }
 
@@ -42,7 +42,7 @@ void ActionPool::give(Action* list) noexcept {
     for (std::uint32_t i = 1; i < kChunkSlots && list->next != nullptr; ++i) list = list->next;
     list = std::exchange(list->next, nullptr);
     const SpinGuard guard(lock_);
-    batch->stream = std::exchange(free_, batch);
+    batch->next_message = std::exchange(free_, batch);
   }
 }
 
@@ -52,7 +52,7 @@ Action* ActionPool::at(std::uint64_t slot) const noexcept {
   return (*(*pages_)[chunk / kPageChunks])[chunk % kPageChunks] + slot % kChunkSlots;
 }
 
-ActionCache::ActionCache(ActionPool& pool, void* stream)
+ActionCache::ActionCache(ActionPool& pool, Executor* stream)
     : pool_(pool),
       stream_(stream),
       ring_(std::make_unique_for_overwrite<sys::Plain<Action*>[]>(kRing)) {}

@@ -38,7 +38,7 @@ class ActionPool {
   Action* grow() WEIR_REQUIRES(lock_);
 
   SpinLock lock_;
-  sys::Plain<Action*> free_ = nullptr;  // batches, linked by the `stream` of their first slot
+  sys::Plain<Action*> free_ = nullptr;  // batches, linked by the `next_message` of their first slot
   sys::Atomic<std::uint32_t> chunks_{0};
   std::unique_ptr<std::array<std::unique_ptr<Page>, kPages>> pages_;
 };
@@ -50,7 +50,7 @@ class ActionPool {
 /// ring go into a list. A slot's `stream` is set when it comes from the pool.
 class ActionCache {
  public:
-  ActionCache(ActionPool& pool, void* stream);
+  ActionCache(ActionPool& pool, Executor* stream);
   ActionCache(const ActionCache&) = delete;
   ActionCache& operator=(const ActionCache&) = delete;
   ~ActionCache();
@@ -98,7 +98,7 @@ class ActionCache {
   void give_to_list(Action& slot) noexcept;
 
   ActionPool& pool_;
-  void* const stream_;
+  Executor* const stream_;
   std::unique_ptr<sys::Plain<Action*>[]> ring_;
   // Of the producer.
   alignas(64) sys::Plain<std::uint64_t> taken_ = 0;

@@ -5,7 +5,7 @@
 
 #include "backend/invoke.hpp"
 #include "runtime/context.hpp"
-#include "runtime/stream.hpp"
+#include "runtime/executor.hpp"
 
 namespace weir::rt {
 
@@ -56,7 +56,7 @@ bool Place::Feed::calls_back() const noexcept {
   return place_.domain_.context().awaits_callbacks();
 }
 
-void Place::push(Stream& stream) noexcept {
+void Place::push(Executor& stream) noexcept {
   streams_.push(stream, [this] { driver_->wake(); });
 }
 
@@ -67,7 +67,7 @@ bool Place::next(Worker& worker, Job& job) noexcept {
 
 bool Place::next_single_worker(Worker& worker, Job& job) noexcept {
   for (;;) {
-    auto* stream = static_cast<Stream*>(worker.current);
+    auto* stream = static_cast<Executor*>(worker.current);
     if (stream != nullptr && budget_ == 0) {
       // Long actions get a smaller quantum.
       const std::int64_t now = sys::now_ns();
@@ -104,7 +104,7 @@ bool Place::next_single_worker(Worker& worker, Job& job) noexcept {
 
 bool Place::next_shared(Worker& worker, Job& job) noexcept {
   for (;;) {
-    auto* stream = static_cast<Stream*>(std::exchange(worker.current, nullptr));
+    auto* stream = static_cast<Executor*>(std::exchange(worker.current, nullptr));
     const bool kept = stream != nullptr;
     if (kept && worker.streak % kMostQuantum == 0 && has_work()) {
       push(*stream);
@@ -146,7 +146,7 @@ bool Place::keeps_stream_for(const Action& action) const noexcept {
 }
 
 bool Place::next_device_ordered(Worker& worker, Job& job) noexcept {
-  while (Stream* const stream = current_stream()) {
+  while (Executor* const stream = current_stream()) {
     if (Action* const action = stream->advance()) {
       if (!prepare(worker, job, *stream, *action)) continue;
       ++streak_;
@@ -158,8 +158,8 @@ bool Place::next_device_ordered(Worker& worker, Job& job) noexcept {
 }
 
 /// Returns the stream that provides the next jobs, nullptr if no stream has any.
-Stream* Place::current_stream() noexcept {
-  Stream* stream = current_.load(std::memory_order_relaxed);
+Executor* Place::current_stream() noexcept {
+  Executor* stream = current_.load(std::memory_order_relaxed);
   if (stream != nullptr) {
     if (streak_ < kMostQuantum || !streams_.any()) return stream;
     push(*stream);
@@ -172,7 +172,7 @@ Stream* Place::current_stream() noexcept {
 }
 
 /// Fills in the job for an action. Returns false if that fails: the action has then failed.
-bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept {
+bool Place::prepare(Worker& worker, Job& job, Executor& stream, Action& action) noexcept {
   try {
     if (!fill(worker, job, stream, action)) return false;
   } catch (...) {
@@ -185,19 +185,19 @@ bool Place::prepare(Worker& worker, Job& job, Stream& stream, Action& action) no
   return true;
 }
 
-void Place::refuse(Stream& stream, Action& action, Outcome why) noexcept {
+void Place::refuse(Executor& stream, Action& action, Outcome why) noexcept {
   stream.set_failure(action, std::move(why));
   stream.finish(action);
 }
 
-bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
+bool Place::fill(Worker& worker, Job& job, Executor& stream, Action& action) {
   job.token = &action;
   job.context = &stream;
   job.is_copy = action.kind == ActionKind::transfer;
   job.source = job.is_copy ? nullptr : action.code->source;
   if (job.is_copy) {
-    job.from = stream.end_of_copy(action, 0);
-    job.to = stream.end_of_copy(action, 1);
+    job.from = end_of_copy(stream.context(), action, 0);
+    job.to = end_of_copy(stream.context(), action, 1);
   } else {
     fill_call(worker, job, action);
   }
@@ -224,7 +224,7 @@ bool Place::fill(Worker& worker, Job& job, Stream& stream, Action& action) {
 
 /// Combines the priority of the stream with that of the action, as run queue and engine do under
 /// host ordering.
-std::uint8_t Place::job_priority_of(const Stream& stream, const Action& action) noexcept {
+std::uint8_t Place::job_priority_of(const Executor& stream, const Action& action) noexcept {
   constexpr std::size_t kTurns = Job::kPriorities / 3;
   return static_cast<std::uint8_t>(stream.priority() * kTurns +
                                    (kTurns - 1 - action.priority_class));
@@ -235,7 +235,7 @@ void Place::notify_submitted(const Action& action) noexcept {
   EventWait* wait = submitted_events_->note(action.id(), submitted_);
   while (wait != nullptr) {
     EventWait& told = *std::exchange(wait, wait->next_awaiting_submission);
-    static_cast<Stream*>(told.action->stream)->mark_event_submitted(told, submitted_);
+    told.action->stream->mark_event_submitted(told, submitted_);
   }
 }
 
@@ -277,7 +277,7 @@ bool Place::may_call_inline(const Worker& worker, const Action& action) const no
          !action.code->kernel->parallel() && action.operand_count <= worker.views.size();
 }
 
-void Place::call_inline(Worker& worker, Stream& stream, Action& action) noexcept {
+void Place::call_inline(Worker& worker, Executor& stream, Action& action) noexcept {
   Outcome failure;
   if (!call_kernel(action.code->function, call_of(worker, action), failure)) [[unlikely]] {
     stream.set_failure(action, std::move(failure));
@@ -287,7 +287,7 @@ void Place::call_inline(Worker& worker, Stream& stream, Action& action) noexcept
 
 void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   auto& action = *static_cast<Action*>(job.token);
-  auto& stream = *static_cast<Stream*>(job.context);
+  auto& stream = *static_cast<Executor*>(job.context);
   if (running_) [[unlikely]]
     running_->end(running_slot(worker, job));
   if (action.traced || action.timed) {
@@ -308,7 +308,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   if (owned) {
     stream.finish(action);
   } else {
-    stream.post_finished(action);
+    stream.post_back(action, Message::Kind::finished);
   }
 }
 

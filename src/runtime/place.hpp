@@ -19,7 +19,7 @@
 
 namespace weir::rt {
 
-class Stream;
+class Executor;
 struct Action;
 
 /// Feeds the workers of one place with the actions of its streams.
@@ -59,7 +59,7 @@ class Place {
   SubmittedEvents& submitted_events() noexcept { return *submitted_events_; }
 
   /// Adds a stream, which the caller owns, to the run queue. Any thread.
-  void push(Stream& stream) noexcept;
+  void push(Executor& stream) noexcept;
 
   std::uint32_t next_stream_number() noexcept {
     return streams_made_.fetch_add(1, std::memory_order_relaxed);
@@ -90,7 +90,7 @@ class Place {
   bool next_single_worker(Worker& worker, Job& job) noexcept;
   bool next_shared(Worker& worker, Job& job) noexcept;
   bool next_device_ordered(Worker& worker, Job& job) noexcept;
-  Stream* current_stream() noexcept;
+  Executor* current_stream() noexcept;
   /// Returns the index in `running_` for a worker; jobs of a device share some entries.
   unsigned running_slot(const Worker& worker, const Job& job) const noexcept {
     return device_ordered_ ? static_cast<unsigned>(job.id % kJobsListed) : worker.index;
@@ -99,15 +99,15 @@ class Place {
   bool learns_from(const Job& job) const noexcept {
     return paced_ && !job.is_copy && job.source == nullptr;
   }
-  bool prepare(Worker& worker, Job& job, Stream& stream, Action& action) noexcept;
-  bool fill(Worker& worker, Job& job, Stream& stream, Action& action);
-  static std::uint8_t job_priority_of(const Stream& stream, const Action& action) noexcept;
-  static void refuse(Stream& stream, Action& action, Outcome why) noexcept;
+  bool prepare(Worker& worker, Job& job, Executor& stream, Action& action) noexcept;
+  bool fill(Worker& worker, Job& job, Executor& stream, Action& action);
+  static std::uint8_t job_priority_of(const Executor& stream, const Action& action) noexcept;
+  static void refuse(Executor& stream, Action& action, Outcome why) noexcept;
   void notify_submitted(const Action& action) noexcept;
   void fill_call(Worker& worker, Job& job, const Action& action);
   static weir_call call_of(Worker& worker, const Action& action);
   bool may_call_inline(const Worker& worker, const Action& action) const noexcept;
-  static void call_inline(Worker& worker, Stream& stream, Action& action) noexcept;
+  static void call_inline(Worker& worker, Executor& stream, Action& action) noexcept;
 
   static constexpr std::size_t kJobsListed = 64;
 
@@ -122,16 +122,16 @@ class Place {
   const std::unique_ptr<RunningActions> running_;  ///< null without a watchdog
   sys::Atomic<std::uint32_t> streams_made_{0};
 
-  RunQueue<Stream> streams_;
+  RunQueue<Executor> streams_;
 
   unsigned quantum_ = 16;
   unsigned budget_ = quantum_;  ///< actions that the worker may run before other streams run
   std::int64_t quantum_start_ns_ = 0;
 
   // With device ordering.
-  sys::Atomic<Stream*> current_{nullptr};  ///< the stream that provides jobs
-  unsigned streak_ = 0;                    ///< number of jobs it has provided in a row
-  std::uint64_t submitted_ = 0;            ///< number of jobs so far
+  sys::Atomic<Executor*> current_{nullptr};  ///< the stream that provides jobs
+  unsigned streak_ = 0;                      ///< number of jobs it has provided in a row
+  std::uint64_t submitted_ = 0;              ///< number of jobs so far
   const std::unique_ptr<SubmittedEvents> submitted_events_;
   std::vector<std::uint64_t> waits_;  ///< of the last job
 

@@ -291,7 +291,7 @@ void Registry::shut_down_without_memory(std::int64_t deadline_ns) noexcept {
 
 /// Waits until no thread owns the stream. A place in virtual time releases it when time advances.
 void Registry::wait_until_no_owner(const Stream& stream) noexcept {
-  stream.wait_until_no_owner([this] {
+  stream.mailbox().wait_until_no_owner([this] {
     if (!virtual_time() || !drive()) sys::yield();
   });
 }
@@ -307,7 +307,7 @@ bool Registry::wait_until_no_owners() noexcept {
                                 [](const auto& entry) { return entry.second->is_complete(); });
   if (!over) return false;
   for (const auto& [serial, stream] : streams_) {
-    while (!stream->has_no_owner()) {
+    while (!stream->mailbox().has_no_owner()) {
       if (enqueued() != before) return false;
       if (!virtual_time() || !drive()) sys::yield();
     }

@@ -41,6 +41,9 @@ std::vector<std::unique_ptr<Device>> open_wanted(const weir_runtime_options& opt
   }
 }
 
+/// Called by a Residency when an action that waited for memory should try again.
+void retry(Action& action) { action.stream->post_back(action, Message::Kind::retry); }
+
 /// Inserts words before the suffix of a file name: "out.2.json".
 std::string with_words(std::string path, const std::string& words) {
   const std::size_t name = path.rfind('/') + 1;  // 0 without a folder
@@ -76,7 +79,7 @@ Runtime::Runtime(const weir_runtime_options& options)
   before_destruction_ = [this](weir_buffer& buffer) { release_from_queues(buffer); };
   for (auto& device : open_wanted(options, domain_list_, machine(), backends_)) {
     const std::size_t index = domains_.size();
-    Owned<weir_domain> made(new weir_domain(*this, index, std::move(device), Stream::retry));
+    Owned<weir_domain> made(new weir_domain(*this, index, std::move(device), retry));
     weir_domain& domain = *domains_.emplace_back(std::move(made));
     const auto track = [&](const char* direction) {
       return recorder().add_track({.name = fmt::format("{} {}", domain.name(), direction),

@@ -1,9 +1,9 @@
-// The report of a stream's actions for the watchdog.
+#include "runtime/stream_report.hpp"
+
 #include <fmt/format.h>
 
+#include "core/engine.hpp"
 #include "runtime/context.hpp"
-#include "runtime/stream.hpp"
-#include "runtime/stream_report.hpp"
 
 namespace weir::rt {
 
@@ -31,54 +31,43 @@ std::string predecessors_of(const Action& action, const Engine& engine) {
   return count == 1 ? name : fmt::format("{} and {} more", name, count - 1);
 }
 
-}  // namespace
-
-struct Stream::ReportMessage : Message {
-  std::shared_ptr<StreamReport> report;
-};
-
-void Stream::request_report(std::shared_ptr<StreamReport> report) {
-  auto message = std::make_unique<ReportMessage>();
-  message->message_kind = Message::Kind::report;
-  message->report = std::move(report);
-  post(*message.release());
-}
-
-void Stream::write_report(Message& message) noexcept {
-  const std::unique_ptr<ReportMessage> owned(&static_cast<ReportMessage&>(message));
-  std::vector<StreamReport::Line> lines;
-  try {
-    engine_.each_admitted([&](Action& action) {
-      if (lines.size() == StreamReport::kMostLines) return;
-      lines.push_back(
-          {fmt::format("'{}', action {}, {}", action.label(), action.sequence(), state_of(action)),
-           incomplete_events(action)});
-    });
-  } catch (...) {  // reports the lines it has
-  }
-  owned->report->answer(std::move(lines));
-}
-
-std::string Stream::state_of(const Action& action) const {
+std::string state_of(const Action& action, const Engine& engine, const Context& context) {
   if (action.started) {
-    const std::string memory = context_.awaited_memory(action);
+    const std::string memory = context.awaited_memory(action);
     if (!memory.empty()) return fmt::format("waits for memory of '{}'", memory);
     return action.kind == ActionKind::transfer ? "is being copied" : "has been given to a worker";
   }
   if (is_ordering(action)) return "waits for everything before it";
   if (action.pending == 0) return "is ready and waits for a worker";
-  const std::string earlier = predecessors_of(action, engine_);
+  const std::string earlier = predecessors_of(action, engine);
   return earlier.empty() ? fmt::format("waits for {}", action.pending)
                          : fmt::format("waits for {}: {}", action.pending, earlier);
 }
 
-std::vector<std::uint64_t> Stream::incomplete_events(Action& action) const {
+std::vector<std::uint64_t> incomplete_events(Action& action, const Context& context) {
   std::vector<std::uint64_t> missing;
   for (const EventWait& wait : action.events()) {
     const std::uint64_t id = wait.event.opaque[1];
-    if (id != 0 && !context_.slot_of(wait.event).event.is_complete(id)) missing.push_back(id);
+    if (id != 0 && !context.slot_of(wait.event).event.is_complete(id)) missing.push_back(id);
   }
   return missing;
+}
+
+}  // namespace
+
+void answer(ReportMessage& message, const Engine& engine, const Context& context) noexcept {
+  const std::unique_ptr<ReportMessage> owned(&message);
+  std::vector<StreamReport::Line> lines;
+  try {
+    engine.each_admitted([&](Action& action) {
+      if (lines.size() == StreamReport::kMostLines) return;
+      lines.push_back({fmt::format("'{}', action {}, {}", action.label(), action.sequence(),
+                                   state_of(action, engine, context)),
+                       incomplete_events(action, context)});
+    });
+  } catch (...) {  // reports the lines it has
+  }
+  owned->report->answer(std::move(lines));
 }
 
 void StreamReport::answer(std::vector<Line> lines) noexcept {

@@ -3,12 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/threads.hpp"
+#include "core/action.hpp"
 
 namespace weir::rt {
+
+class Context;
+class Engine;
 
 /// A report of a stream's actions. The owner of the stream fills it in, because only the owner may
 /// read them; the watchdog waits for it up to a deadline.
@@ -34,5 +39,13 @@ class StreamReport {
   bool ready_ WEIR_GUARDED_BY(mutex_) = false;
   std::vector<Line> lines_ WEIR_GUARDED_BY(mutex_);
 };
+
+/// Asks the owner of a stream for its report; on the heap.
+struct ReportMessage : Message {
+  std::shared_ptr<StreamReport> report;
+};
+
+/// Called by the owner: answers the message, and deletes it.
+void answer(ReportMessage& message, const Engine& engine, const Context& context) noexcept;
 
 }  // namespace weir::rt

@@ -28,7 +28,7 @@ struct Batches : Check<Batches<kThreads>, kThreads> {
 template <int kSlots, int kFlushEach>
 struct Round : Check<Round<kSlots, kFlushEach>, 2> {
   ActionPool pool;
-  ActionCache cache{pool, this};
+  ActionCache cache{pool, reinterpret_cast<Executor*>(this)};
   sys::Plain<Action*> sent[kSlots];
   sys::Atomic<int> count{0};
 
@@ -43,7 +43,7 @@ struct Round : Check<Round<kSlots, kFlushEach>, 2> {
           untaken = true;
           continue;
         }
-        CHECK_THAT(slot.stream == this);
+        CHECK_THAT(slot.stream == reinterpret_cast<Executor*>(this));
         slot.waiters = nullptr;
         sent[i] = &slot;
         count.store(i + 1, std::memory_order_release);
@@ -64,7 +64,7 @@ struct Round : Check<Round<kSlots, kFlushEach>, 2> {
 /// The owner changes from thread to thread.
 struct Owners : Check<Owners, 3> {
   ActionPool pool;
-  ActionCache cache{pool, this};
+  ActionCache cache{pool, reinterpret_cast<Executor*>(this)};
   SpinLock owner;
   sys::Atomic<Action*> sent{nullptr};
   sys::Plain<int> given = 0;

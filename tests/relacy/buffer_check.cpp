@@ -8,7 +8,7 @@ namespace {
 
 template <int kThreads>
 struct Instances : Check<Instances<kThreads>, kThreads> {
-  Buffer buffer{this, 1, "b", nullptr, 0, false};
+  Buffer buffer{nullptr, 1, "b", nullptr, 0, false};
   sys::Atomic<Instance*> first{nullptr};
 
   void thread(unsigned index) {

@@ -29,7 +29,7 @@ struct Share : Check<Share<kThreads>, kThreads> {
   }
 };
 
-/// Stream::retire() and Stream::watch_events(): log, close; watch, find.
+/// Executor::retire() and AwaitedEvents::watch(): log, close; watch, find.
 struct Log : Check<Log, 3> {
   FailureLog log;
   EventState state;

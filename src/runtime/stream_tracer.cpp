@@ -1,18 +1,24 @@
-// Records a stream's actions in a trace.
-#include "runtime/stream.hpp"
+#include "runtime/stream_tracer.hpp"
 
 #include <cstring>
 
 #include "runtime/context.hpp"
-#include "runtime/history.hpp"
+#include "runtime/place.hpp"
 
 namespace weir::rt {
 
-void Stream::stamp_ready(Action& action) noexcept {
+StreamTracer::StreamTracer(Context& context, const Place& place, const std::string& stream,
+                           weir_dependence_policy policy)
+    : context_(context),
+      place_(place),
+      policy_(policy),
+      index_(context.recorder().add_stream(stream)) {}
+
+void StreamTracer::note_ready(Action& action) const noexcept {
   if (action.times().ready == 0) action.times().ready = context_.now_ns();
 }
 
-void Stream::trace_admission(const Action& action) noexcept {
+void StreamTracer::note_admission(const Action& action) noexcept {
   try {
     if (!history_) history_ = std::make_unique<History>(policy_);
     trace::Recorder& recorder = context_.recorder();
@@ -27,7 +33,7 @@ void Stream::trace_admission(const Action& action) noexcept {
 }
 
 /// Records that an action that orders the stream depends on the one that completed last before it.
-void Stream::trace_order(const Action& action) noexcept {
+void StreamTracer::note_order(const Action& action) noexcept {
   if (!history_) return;
   const bool orders = action.kind == ActionKind::barrier || action.kind == ActionKind::marker;
   if (!orders) return history_->note_end(action);
@@ -35,30 +41,31 @@ void Stream::trace_order(const Action& action) noexcept {
   if (last != 0) context_.recorder().record_dependences(action.id(), {&last, 1});
 }
 
-std::uint16_t Stream::cores_of(const Action& action) const noexcept {
+std::uint16_t StreamTracer::cores_of(const Action& action) const noexcept {
   const bool parallel = action.kind == ActionKind::compute && action.code->kernel->parallel();
   return parallel ? static_cast<std::uint16_t>(place_.width()) : 1;
 }
 
-void Stream::trace_end(Action& action) noexcept {
+void StreamTracer::note_end(Action& action) noexcept {
   if (action.kind == ActionKind::drain) return;
-  trace_order(action);
+  note_order(action);
   const bool ran = action.started && action.times().ended != 0;
   if (!ran) {
-    stamp_ready(action);
+    note_ready(action);
     action.times().started = action.times().ended = action.times().ready;
   }
+  const Domain& domain = place_.domain();
   const bool moved = action.kind == ActionKind::transfer && !action.elided;
-  const bool incoming = moved && action.operands()[1].memory == domain().residency().memory();
+  const bool incoming = moved && action.operands()[1].memory == domain.residency().memory();
   trace::Entry entry{.id = action.id(),
                      .enqueued = action.times().enqueued,
                      .ready = action.times().ready,
                      .started = action.times().started,
                      .ended = action.times().ended,
                      .bytes = action.bytes(),
-                     .stream = trace_index_,
-                     .track = incoming ? domain().track_in
-                              : moved  ? domain().track_out
+                     .stream = index_,
+                     .track = incoming ? domain.track_in
+                              : moved  ? domain.track_out
                                        : place_.track(),
                      .core = action.extras->worker,
                      .cores = cores_of(action),

@@ -1,0 +1,61 @@
+// Checks calls and makes actions of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <weir/stream.h>
+
+#include "core/action.hpp"
+#include "core/kernel.hpp"
+
+namespace weir::rt {
+
+class Context;
+class Domain;
+
+/// Fills in the actions of one stream from what the program gives. The functions throw Error, or
+/// std::bad_alloc, and name what is wrong; the action is then not enqueued. The thread that holds
+/// the producer lock of the stream calls them.
+class ActionBuilder {
+ public:
+  /// `stream` and `domain` outlive the builder.
+  ActionBuilder(Context& context, const Domain& domain, const std::string& stream,
+                std::uint64_t serial) noexcept
+      : context_(context), domain_(domain), stream_(stream), serial_(serial) {}
+
+  void fill_compute(Action& action, const weir_compute& compute,
+                    std::span<const weir_event> events);
+  void fill_transfer(Action& action, const weir_transfer& transfer,
+                     std::span<const weir_event> events) const;
+  /// `enqueued` is the number of actions before this one.
+  void fill_sync(Action& action, const weir_sync& sync, std::uint64_t enqueued) const;
+  /// For an action whose only operand is this, in the memory of the stream's domain or the host's.
+  void fill_operand(Action& action, const weir_operand& operand, bool on_host) const;
+
+ private:
+  static constexpr std::size_t kCodeCache = 8;
+  struct CachedCode {
+    const weir_kernel* kernel = nullptr;
+    const KernelCode* code = nullptr;
+  };
+
+  static void fill_events(Action& action, std::span<const weir_event> events) noexcept;
+  Operand make_operand(weir_buffer* handle, const weir_region& region, weir_access access,
+                       const Domain* domain) const;
+  const KernelCode& code_of(const weir_kernel& kernel);
+  void check_route(const Operand& source, const Operand& target, const Domain* from,
+                   const Domain* to) const;
+  void check_not_later(const weir_event& event, std::uint64_t enqueued) const;
+
+  Context& context_;
+  const Domain& domain_;
+  const std::string& stream_;
+  const std::uint64_t serial_;
+  std::array<CachedCode, kCodeCache> code_cache_;
+};
+
+}  // namespace weir::rt
