@@ -27,12 +27,12 @@ weir_status weir_item_keep(weir_batch* batch, size_t index, weir_item** out_item
     weir_item*& result = out(out_item, "out_item");
     if (batch == nullptr) fail_argument("batch is NULL");
     auto& call = static_cast<StageCall&>(*batch);
-    result = call.flow->keep(call, index);
+    result = call.keep(index);
   });
 }
 
 weir_status weir_item_complete(weir_item* item) {
-  return guard([&] { Flow::complete(item); });
+  return guard([&] { RetainedItems::complete(item); });
 }
 
 weir_status weir_outlet_grow(weir_outlet* outlet) {
@@ -62,7 +62,7 @@ weir_status weir_pipeline_add_tunnel(weir_pipeline* pipeline, const weir_tunnel_
   return guard([&] {
     weir_tunnel*& result = out(out_tunnel, "out_tunnel");
     weir_pipeline& live = weir_pipeline::check(pipeline);
-    result = live.flow().add_tunnel(
+    result = live.flow().graph.add_tunnel(
         read_options(options, weir_tunnel_options WEIR_TUNNEL_OPTIONS_INIT, "options"));
   });
 }
@@ -127,7 +127,7 @@ weir_status weir_feed_open(weir_tunnel* tunnel, weir_feed** out_feed) {
   return guard([&] {
     weir_feed*& result = out(out_feed, "out_feed");
     weir_tunnel& live = weir_tunnel::check(tunnel);
-    result = live.flow.open_feed(live);
+    result = live.flow.feeds.open(live);
   });
 }
 
@@ -136,15 +136,15 @@ weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count, int6
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
     std::size_t put = 0;
-    live.counters.tunnel.flow.put(live, items, count, sys::deadline_after(timeout_ns),
-                                  out_put != nullptr ? *out_put : put);
+    live.counters.tunnel.flow.feeds.put(live, items, count, sys::deadline_after(timeout_ns),
+                                        out_put != nullptr ? *out_put : put);
   });
 }
 
 weir_status weir_feed_next_epoch(weir_feed* feed) {
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    live.counters.tunnel.flow.next_epoch(live);
+    live.counters.tunnel.flow.feeds.next_epoch(live);
   });
 }
 
@@ -152,7 +152,7 @@ void weir_feed_close(weir_feed* feed) {
   if (feed == nullptr) return;
   guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    live.counters.tunnel.flow.close(live);
+    live.counters.tunnel.flow.feeds.close(live);
   });
 }
 

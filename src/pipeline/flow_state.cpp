@@ -1,33 +1,29 @@
 // The reported state of a pipeline.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
 #include "pipeline/flow.hpp"
-#include "pipeline/flow_templates.hpp"
+#include "pipeline/offload_batches.hpp"
 
 namespace weir::rt {
 
-std::uint64_t Flow::elapsed_ns() const noexcept {
-  if (!sealed()) return 0;
-  const std::int64_t until = std::min(now_ns(), ended_ns_.load(std::memory_order_relaxed));
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(until - started_ns_, 0));
-}
-
 void Flow::get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count) {
-  info.name = name_.c_str();
-  info.stages = static_cast<std::size_t>(std::count_if(
-      stages_.begin(), stages_.end(), [](const auto& stage) { return stage->input != nullptr; }));
-  info.workers = sealed() ? workers_.size() : 0;
-  info.epochs = epochs_done_.load(std::memory_order_acquire);
-  info.at_end = state_.load(std::memory_order_acquire) == kEnded;
-  info.all_stages = stages_.size();
-  info.tunnels = tunnels_.size();
-  info.elapsed_ns = elapsed_ns();
+  info.name = name.c_str();
+  info.stages = static_cast<std::size_t>(
+      std::count_if(graph.stages().begin(), graph.stages().end(),
+                    [](const auto& stage) { return stage->input != nullptr; }));
+  info.workers = groups.sealed() ? workers_.size() : 0;
+  info.epochs = epochs.done();
+  info.at_end = completion.finished();
+  info.all_stages = graph.stages().size();
+  info.tunnels = graph.tunnels().size();
+  info.elapsed_ns = groups.sealed() ? clock.elapsed_ns() : 0;
   if (stages == nullptr) return;
   std::size_t found = 0;
-  for (const auto& stage : stages_) {
+  for (const auto& stage : graph.stages()) {
     if (stage->input == nullptr) continue;
     if (found == count) return;
     stages[found++] = info_of(*stage);
@@ -38,30 +34,25 @@ weir_stage_info Flow::info_of(const Stage& stage) {
   weir_stage_info info{};
   info.name = stage.name.c_str();
   info.at_end = stage.at_its_end.load(std::memory_order_acquire);
-  if (!sealed()) return info;
-  const std::size_t tunnel = stage.input->index;
-  info.failed = stage.failed.load(std::memory_order_relaxed);
-  const sys::Lock lock(feeds_mutex_);
-  each_count(tunnel, [&](const Count& each) { info.complete += each.completed(); });
-  each_count(tunnel, [&](const Count& each) { info.created += each.created(); });
-  for (const auto& worker : workers_) {
-    const TunnelCounters& counters = worker->tunnel_counters[tunnel];
-    info.dropped += counters.dropped.load(std::memory_order_relaxed);
-    info.failed += counters.failed.load(std::memory_order_relaxed);
-    info.most_kept =
-        std::max<std::uint64_t>(info.most_kept, counters.most_kept.load(std::memory_order_relaxed));
-  }
-  for (const auto& feed : feeds_) {
-    if (feed->tunnel.index == tunnel) {
-      info.dropped += feed->dropped.load(std::memory_order_relaxed);
-    }
-  }
+  if (!groups.sealed()) return info;
+  if (stage.offload) info.failed = stage.offload->failed();
+  feeds.locked([&](const FeedList& list) {
+    counts.each(*stage.input, list, [&](const TunnelCounters& each) {
+      info.complete += each.count.completed();
+      info.dropped += each.dropped.load(std::memory_order_relaxed);
+      info.failed += each.failed.load(std::memory_order_relaxed);
+      info.most_kept =
+          std::max<std::uint64_t>(info.most_kept, each.most_kept.load(std::memory_order_relaxed));
+    });
+    counts.each(*stage.input, list,
+                [&](const TunnelCounters& each) { info.created += each.count.created(); });
+  });
   return info;
 }
 
 std::string Flow::holders() {
   std::string text;
-  for (const auto& stage : stages_) {
+  for (const auto& stage : graph.stages()) {
     if (stage->input == nullptr) {
       if (!stage->permit.over())
         text += fmt::format(", source '{}' is not at its end", stage->name);
@@ -72,7 +63,7 @@ std::string Flow::holders() {
       text += fmt::format(", stage '{}' holds {}", stage->name,
                           counted(info.created - info.complete, "item"));
     }
-    if (stage->executor != nullptr && stage->reorder->under_way() > 0) {
+    if (stage->offload && stage->reorder->under_way() > 0) {
       text += fmt::format(", {} batches of stage '{}' are on its device",
                           stage->reorder->under_way(), stage->name);
     }
@@ -80,41 +71,34 @@ std::string Flow::holders() {
       text += fmt::format(", tunnel '{}' has {}", stage->input->name(), counted(open, "open feed"));
     }
   }
-  if (const std::string kept = retained_items_->names(); !kept.empty()) text += ", " + kept;
+  if (const std::string kept = retained.names(); !kept.empty()) text += ", " + kept;
   return text.empty() ? "all stages are idle" : text.substr(2);
 }
 
 std::uint64_t Flow::movement() noexcept {
-  if (!sealed()) return 0;
+  if (!groups.sealed()) return 0;
   std::uint64_t moved = 0;
-  const sys::Lock lock(feeds_mutex_);
-  for (const auto& tunnel : tunnels_) {
-    each_count(tunnel->index,
-               [&](const Count& each) { moved += each.completed() + each.created(); });
-  }
+  feeds.locked([&](const FeedList& list) {
+    for (const auto& tunnel : graph.tunnels()) {
+      counts.each(*tunnel, list, [&](const TunnelCounters& each) {
+        moved += each.count.completed() + each.count.created();
+      });
+    }
+  });
   return moved;
 }
 
-/// Number of workers that can be in a stage at once.
-std::size_t Flow::workers_of(const Stage& stage) const noexcept {
-  if (!sealed()) return 0;
-  if (stage.executor != nullptr) return 1;
-  const std::size_t all = groups_[stage.group].workers;
-  return stage.limited ? std::min(stage.permit.limit(), all) : all;
-}
-
 void Flow::get_stage(std::size_t number, weir_stage_state& state) {
-  if (number >= stages_.size()) {
-    fail_argument("pipeline '{}' has no stage {}: it has {}", name_, number, stages_.size());
+  if (number >= graph.stages().size()) {
+    fail_argument("pipeline '{}' has no stage {}: it has {}", name, number, graph.stages().size());
   }
-  sampling_.store(true, std::memory_order_relaxed);
-  const Stage& stage = *stages_[number];
+  clock.start_sampling();
+  const Stage& stage = *graph.stages()[number];
   state.name = stage.name.c_str();
   state.input = stage.input != nullptr ? stage.input->index : SIZE_MAX;
   state.outputs = stage.output_numbers.data();
   state.output_count = stage.output_numbers.size();
-  state.workers = workers_of(stage);
-  state.on_device = stage.executor != nullptr;
+  state.on_device = stage.offload != nullptr;
   state.at_end = stage.input != nullptr ? stage.at_its_end.load(std::memory_order_acquire)
                                         : stage.permit.over();
   if (stage.input != nullptr) {
@@ -122,11 +106,13 @@ void Flow::get_stage(std::size_t number, weir_stage_state& state) {
     state.complete = info.complete;
     state.failed = info.failed;
   }
-  state.busy_ns = stage.busy_ns.load(std::memory_order_relaxed);
-  if (sealed()) {
-    state.kept = retained_items_->retained_by(stage);
-    for (const auto& worker : workers_) {
-      const StageCounters& effort = worker->stage_counters[number];
+  if (stage.offload) state.busy_ns = stage.offload->busy_ns();
+  if (groups.sealed()) {
+    const std::size_t all = groups[stage.group].workers;
+    state.workers = stage.offload ? 1 : stage.limited ? std::min(stage.permit.limit(), all) : all;
+    state.kept = retained.retained_by(stage);
+    for (const auto& each : counts.workers) {
+      const StageCounters& effort = each->stages[number];
       state.put += effort.put.load(std::memory_order_relaxed);
       state.busy_ns += effort.busy_ns.load(std::memory_order_relaxed);
     }
@@ -135,10 +121,11 @@ void Flow::get_stage(std::size_t number, weir_stage_state& state) {
 }
 
 void Flow::get_tunnel(std::size_t number, weir_tunnel_state& state) {
-  if (number >= tunnels_.size()) {
-    fail_argument("pipeline '{}' has no tunnel {}: it has {}", name_, number, tunnels_.size());
+  if (number >= graph.tunnels().size()) {
+    fail_argument("pipeline '{}' has no tunnel {}: it has {}", name, number,
+                  graph.tunnels().size());
   }
-  const Tunnel& tunnel = *tunnels_[number];
+  const Tunnel& tunnel = *graph.tunnels()[number];
   state.name = tunnel.name().c_str();
   state.stage = tunnel.stage != nullptr ? tunnel.stage->index : SIZE_MAX;
   state.capacity = tunnel.ring.capacity();
@@ -151,6 +138,24 @@ void Flow::get_tunnel(std::size_t number, weir_tunnel_state& state) {
   const std::uint64_t held = info.created - info.complete;
   state.waiting = std::min<std::uint64_t>(tunnel.ring.size(), held);
   state.under_way = held - state.waiting;
+}
+
+std::int64_t percentile(const weir_latency& latency, const weir_latency* before, double percent) {
+  if (!(percent > 0 && percent <= 100)) {
+    fail_argument("percentile {} is none: more than 0, at most 100", percent);
+  }
+  const auto items = [&](std::size_t i) {
+    const std::uint64_t old = before != nullptr ? before->items[i] : 0;
+    return latency.items[i] - std::min(old, latency.items[i]);
+  };
+  std::uint64_t all = 0, seen = 0;
+  for (std::size_t i = 0; i < WEIR_LATENCY_CLASSES; ++i) all += items(i);
+  const double wanted = std::ceil(percent * static_cast<double>(all) / 100);
+  for (std::size_t i = 0; i < WEIR_LATENCY_CLASSES; ++i) {
+    seen += items(i);
+    if (seen > 0 && static_cast<double>(seen) >= wanted) return Latencies::most_of(i);
+  }
+  return -1;
 }
 
 }  // namespace weir::rt

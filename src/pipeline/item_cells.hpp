@@ -1,4 +1,4 @@
-// The memory of a tunnel's ring.
+// Items in the memory of a ring.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,19 @@
 #include <cstring>
 #include <memory>
 
-#include "pipeline/item_tag.hpp"
-
 namespace weir::rt {
+
+/// The epoch and timestamp of an item.
+struct ItemTag {
+  static constexpr std::int64_t kNotSampled = INT64_MIN;
+
+  std::uint64_t epoch = 0;
+  /// When a source or feed put the source item of this item; sampled, while latencies are measured.
+  std::int64_t timestamp_ns = kNotSampled;
+
+  bool sampled() const noexcept { return timestamp_ns != kNotSampled; }
+  friend bool operator==(const ItemTag&, const ItemTag&) = default;
+};
 
 /// Items to be put, all with one tag.
 struct ItemsToPut {

@@ -8,8 +8,7 @@
 
 namespace weir::rt {
 
-class Flow;
-struct Stage;
+class OffloadBatches;
 
 /// Executes batches on a device. A worker fills a slot and calls launch(); the executor calls
 /// on_batch_complete(); then a worker collects the results and frees the slot. Slots are used
@@ -37,19 +36,15 @@ class OffloadExecutor {
   /// missing.
   virtual void end() {}
 
-  /// Called by the flow before the first launch().
-  void attach(Flow& flow, Stage& stage) noexcept {
-    flow_ = &flow;
-    stage_ = &stage;
-  }
+  /// Sets where to report complete batches, before the first launch().
+  void attach(OffloadBatches& batches) noexcept { batches_ = &batches; }
 
  protected:
   /// The executor calls it when the batch of a slot is complete. Any thread.
   void on_batch_complete(std::size_t slot) noexcept;
 
  private:
-  Flow* flow_ = nullptr;
-  Stage* stage_ = nullptr;
+  OffloadBatches* batches_ = nullptr;
 };
 
 }  // namespace weir::rt

@@ -4,20 +4,24 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/flow.hpp"
+
 namespace weir::rt {
 
-weir_item* RetainedItems::keep(Flow& flow, Stage& stage, const ItemTag& tag) {
-  const sys::Lock lock(mutex_);
-  const std::uint64_t number = numbers_++;
-  Owned<weir_item> item(
-      new weir_item(flow, stage, tag, number, fmt::format("{} of {}", number, stage.name)));
-  called_.insert(number);
-  return items_.emplace(number, std::move(item)).first->second.get();
-}
-
+/// Held while an item is checked or completed and while its pipeline ends. One mutex for all
+/// pipelines, because the item names its pipeline.
 sys::Mutex& RetainedItems::ends() noexcept {
   static sys::Mutex mutex;
   return mutex;
+}
+
+weir_item* RetainedItems::keep(Stage& stage, const ItemTag& tag) {
+  const sys::Lock lock(mutex_);
+  const std::uint64_t number = numbers_++;
+  Owned<weir_item> item(
+      new weir_item(flow_, stage, tag, number, fmt::format("{} of {}", number, stage.name)));
+  called_.insert(number);
+  return items_.emplace(number, std::move(item)).first->second.get();
 }
 
 void RetainedItems::forget(std::uint64_t number) noexcept {
@@ -37,16 +41,40 @@ std::size_t RetainedItems::settle(const std::vector<std::uint64_t>& numbers) noe
   return open;
 }
 
-bool RetainedItems::complete(const weir_item& item, const std::size_t* slot) noexcept {
+void RetainedItems::complete(weir_item* item) {
+  sys::Lock ending(ends());
+  const weir_item& live = weir_item::check(item);
+  Flow& flow = live.flow;
+  Stage& stage = live.stage;
+  const ItemTag tag = live.tag;
+  const std::uint64_t number = live.number;
+  const FlowCompletion::Call call(flow.completion);
+  RetainedItems& all = flow.retained;
+  sys::Lock lock(all.mutex_);
+  all.items_.erase(number);
+  const bool settled = all.called_.count(number) == 0;
+  if (settled) {  // otherwise the worker counts the item
+    Count* const epoch = flow.epochs.count_in(all.counts_->epochs.get(), tag.epoch);
+    if (epoch != nullptr) epoch->complete(1);  // epochs first: the pipeline ends last
+    all.counts_->tunnels[stage.input->index].count.complete(1);
+    all.completed_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  lock.unlock();
+  ending.unlock();
+  if (settled && tag.sampled()) stage.latencies.note(flow.clock.now_ns() - tag.timestamp_ns, 1);
+  flow.groups.wake_one();
+}
+
+std::string RetainedItems::abandon() noexcept {
+  const sys::Lock ending(ends());
+  std::string kept;
+  try {
+    kept = names();
+  } catch (...) {  // without the names
+  }
   const sys::Lock lock(mutex_);
-  const std::uint64_t number = item.number;
-  const std::size_t tunnel = item.stage.input->index;
-  items_.erase(number);
-  if (called_.count(number) > 0) return false;
-  if (slot != nullptr) epochs_[*slot].complete(1);  // epochs first: the pipeline ends last
-  counts_[tunnel].complete(1);
-  completed_.fetch_add(1, std::memory_order_seq_cst);
-  return true;
+  items_.clear();
+  return kept;
 }
 
 std::uint64_t RetainedItems::retained_by(const Stage& stage) const noexcept {

@@ -1,26 +1,11 @@
 // Items that stages keep beyond their calls.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
-#include <weir/pipeline.h>
-
-#include "base/handle.hpp"
-#include "base/threads.hpp"
-#include "pipeline/tally.hpp"
-#include "pipeline/tunnel.hpp"
-
-namespace weir::rt {
-class Flow;
-}
+#include "pipeline/flow_counts.hpp"
 
 /// The public handle.
 struct weir_item final : weir::rt::Handle<weir_item> {
@@ -48,30 +33,21 @@ namespace weir::rt {
 /// worker, with the other items of the batch.
 class RetainedItems {
  public:
-  /// Throws std::bad_alloc.
-  RetainedItems(std::size_t tunnels, std::size_t epoch_slots)
-      : counts_(std::make_unique<Count[]>(tunnels)),
-        epochs_(std::make_unique<Count[]>(epoch_slots)) {}
+  explicit RetainedItems(Flow& flow) noexcept : flow_(flow) {}
 
+  /// Sets where to count items as complete, before the start.
+  void count_in(WorkerCounts& counts) noexcept { counts_ = &counts; }
   /// Adds an item. Throws std::bad_alloc.
-  weir_item* keep(Flow& flow, Stage& stage, const ItemTag& tag);
-  /// The mutex to hold while checking or completing an item and while ending its pipeline. One for
-  /// all pipelines, because the item names its pipeline.
-  static sys::Mutex& ends() noexcept;
+  weir_item* keep(Stage& stage, const ItemTag& tag);
   /// Removes an item that failed, or that a later call gets again.
   void forget(std::uint64_t number) noexcept;
   /// Notes that the calls that retained these items have settled. Returns how many are not
   /// complete.
   std::size_t settle(const std::vector<std::uint64_t>& numbers) noexcept;
-  /// Completes and removes an item. If its call has settled, counts it as complete in its tunnel,
-  /// and in the epoch slot unless null; otherwise the worker counts it. Returns whether it counted
-  /// the item. The caller holds ends().
-  bool complete(const weir_item& item, const std::size_t* slot) noexcept;
-  /// Removes all items without counting them. The caller holds ends().
-  void clear() noexcept {
-    const sys::Lock lock(mutex_);
-    items_.clear();
-  }
+  /// Completes an item. Throws Error for an invalid handle, also when its pipeline was destroyed.
+  static void complete(weir_item* item);
+  /// Removes all items without counting them. Returns their names.
+  std::string abandon() noexcept;
   /// Call before reading the counts: makes visible what was completed before a worker announced
   /// that it sleeps.
   void synchronize() const noexcept { completed_.load(std::memory_order_seq_cst); }
@@ -80,19 +56,18 @@ class RetainedItems {
   /// Names the first few retained items: "items '3 of write', '4 of write' are kept"; "" for none.
   std::string names() const;
 
-  const Count& count(std::size_t tunnel) const noexcept { return counts_[tunnel]; }
-  const Count& epoch(std::size_t slot) const noexcept { return epochs_[slot]; }
-
  private:
+  static sys::Mutex& ends() noexcept;
+
+  Flow& flow_;
   mutable sys::Mutex mutex_;
   std::unordered_map<std::uint64_t, Owned<weir_item>> items_
       WEIR_GUARDED_BY(mutex_);  ///< by number
   std::unordered_set<std::uint64_t> called_
       WEIR_GUARDED_BY(mutex_);  ///< items whose call has not settled
-  sys::Atomic<std::uint64_t> completed_{0};
   std::uint64_t numbers_ WEIR_GUARDED_BY(mutex_) = 0;
-  const std::unique_ptr<Count[]> counts_;  ///< by tunnel
-  const std::unique_ptr<Count[]> epochs_;  ///< by slot
+  WorkerCounts* counts_ WEIR_PT_GUARDED_BY(mutex_) = nullptr;
+  sys::Atomic<std::uint64_t> completed_{0};
 };
 
 }  // namespace weir::rt

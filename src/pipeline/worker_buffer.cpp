@@ -11,26 +11,28 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::align_val_t kLine{64};
-
-unsigned char* allocate(std::size_t bytes) {
-  return static_cast<unsigned char*>(::operator new(bytes, kLine));
-}
+constexpr std::align_val_t kItemLine{64};
 
 }  // namespace
+
+void FreeItems::operator()(unsigned char* memory) const noexcept {
+  ::operator delete(memory, kItemLine);
+}
+
+ItemMemory allocate_items(std::size_t bytes) {
+  return ItemMemory(static_cast<unsigned char*>(::operator new(bytes, kItemLine)));
+}
 
 WorkerBuffer::WorkerBuffer(std::size_t bytes_of_item, std::size_t items, std::size_t limit,
                            const std::string& stage)
     : weir_outlet{nullptr, nullptr, bytes_of_item},
-      memory_(allocate(items * bytes_of_item)),
-      first_(memory_),
+      memory_(allocate_items(items * bytes_of_item)),
+      first_(memory_.get()),
       capacity_(items * bytes_of_item),
-      limit_(std::max(whole_items(limit), capacity_)),
+      limit_(std::max(bytes_of_item > 0 ? limit / bytes_of_item * bytes_of_item : 0, capacity_)),
       stage_(stage) {
   emptied();
 }
-
-WorkerBuffer::~WorkerBuffer() { ::operator delete(memory_, kLine); }
 
 void WorkerBuffer::put(const unsigned char* items, std::size_t count) {
   const std::size_t bytes = count * item_bytes;
@@ -75,14 +77,12 @@ WorkerBuffer::Batch WorkerBuffer::take_newest(std::size_t most) noexcept {
   return batch;
 }
 
-std::size_t WorkerBuffer::whole_items(std::size_t bytes) const noexcept {
-  return item_bytes > 0 ? bytes / item_bytes * item_bytes : 0;
+void WorkerBuffer::set_end() noexcept {
+  end = std::min(memory_.get() + capacity_, first_ + limit_);
 }
 
-void WorkerBuffer::set_end() noexcept { end = std::min(memory_ + capacity_, first_ + limit_); }
-
 void WorkerBuffer::emptied() noexcept {
-  first_ = next = memory_;
+  first_ = next = memory_.get();
   set_end();
 }
 
@@ -95,7 +95,8 @@ void WorkerBuffer::grow(std::size_t items) {
          "keep_bytes",
          used / item_bytes, format_size(used), stage_);
   }
-  if (static_cast<std::size_t>(first_ - memory_) + wanted > capacity_) make_room(used, wanted);
+  if (static_cast<std::size_t>(first_ - memory_.get()) + wanted > capacity_)
+    make_room(used, wanted);
   set_end();
 }
 
@@ -103,18 +104,17 @@ void WorkerBuffer::grow(std::size_t items) {
 /// allocation.
 void WorkerBuffer::make_room(std::size_t used, std::size_t wanted) {
   if (used <= capacity_ / 2 && wanted <= capacity_) {
-    std::memmove(memory_, first_, used);
+    std::memmove(memory_.get(), first_, used);
   } else {
     // Up to twice the limit: after removals from the front, half is free to move to.
     const std::size_t bytes = std::max(2 * std::min(capacity_, limit_), wanted);
-    unsigned char* const larger = allocate(bytes);
-    std::memcpy(larger, first_, used);
-    ::operator delete(memory_, kLine);
-    memory_ = larger;
+    ItemMemory larger = allocate_items(bytes);
+    std::memcpy(larger.get(), first_, used);
+    memory_ = std::move(larger);
     capacity_ = bytes;
   }
-  first_ = memory_;
-  next = memory_ + used;
+  first_ = memory_.get();
+  next = first_ + used;
 }
 
 }  // namespace weir::rt

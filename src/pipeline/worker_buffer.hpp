@@ -3,15 +3,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <weir/pipeline.h>
 
-#include "pipeline/item_tag.hpp"
+#include "pipeline/item_cells.hpp"
 
 namespace weir::rt {
+
+/// Memory for items, aligned for any type.
+struct FreeItems {
+  void operator()(unsigned char* memory) const noexcept;
+};
+using ItemMemory = std::unique_ptr<unsigned char[], FreeItems>;
+/// Throws std::bad_alloc.
+ItemMemory allocate_items(std::size_t bytes);
 
 /// A contiguous queue of items of one tunnel; stages append to it, as an outlet of the interface.
 ///
@@ -24,7 +33,6 @@ class WorkerBuffer : public weir_outlet {
                const std::string& stage);
   WorkerBuffer(const WorkerBuffer&) = delete;
   WorkerBuffer& operator=(const WorkerBuffer&) = delete;
-  ~WorkerBuffer();
 
   /// Appends copies of items. Throws as grow() does, without a change.
   void put(const unsigned char* items, std::size_t count);
@@ -61,12 +69,11 @@ class WorkerBuffer : public weir_outlet {
     ItemTag tag;
     std::size_t items;
   };
-  std::size_t whole_items(std::size_t bytes) const noexcept;
   void set_end() noexcept;
   void emptied() noexcept;
   void make_room(std::size_t used, std::size_t wanted);
 
-  unsigned char* memory_;
+  ItemMemory memory_;
   unsigned char* first_;
   std::size_t capacity_;
   std::size_t size_ = 0;  ///< counted items

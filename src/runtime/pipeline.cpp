@@ -27,9 +27,10 @@ bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
 }  // namespace
 
 Pipeline::Pipeline(Registry& registry, std::string name, const weir_pipeline_options& options)
-    : registry_(registry), flow_(std::move(name), options), usual_place_(options.place) {
+    : registry_(registry), flow_(name, options), usual_place_(options.place) {
   if (virtual_time()) {
-    flow_.let_time_pass([this] { return registry_.drive(); }, [this] { return registry_.now_ns(); });
+    flow_.clock.make_virtual([this] { return registry_.drive(); },
+                             [this] { return registry_.now_ns(); });
   } else if (usual_place_ != nullptr) {
     group_of(usual_place_);
   }
@@ -42,7 +43,7 @@ Pipeline::~Pipeline() {
   end_workers();
   executors_.clear();
   stencils_.clear();
-  flow_.report_unreported();
+  flow_.completion.report_unreported();
   if (own_place_ != nullptr) registry_.destroy_place(own_place_);
 }
 
@@ -67,17 +68,21 @@ weir_place& Pipeline::usual_place() {
   }
   fail(WEIR_STATUS_UNSUPPORTED,
        "pipeline '{}' needs a host domain for its workers, and the runtime has none: add host to "
-       "its "
-       "domains",
+       "its domains",
        name());
 }
 
-std::size_t Pipeline::group_of(weir_place* place) {
-  weir_place& wanted = place != nullptr ? weir_place::check(place) : usual_place();
-  if (&wanted.domain().context() != &registry_) {
-    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", wanted.name(),
+weir_place& Pipeline::check_place(weir_place* place) const {
+  weir_place& checked = weir_place::check(place);
+  if (&checked.domain().context() != &registry_) {
+    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", checked.name(),
                   name());
   }
+  return checked;
+}
+
+std::size_t Pipeline::group_of(weir_place* place) {
+  weir_place& wanted = place != nullptr ? check_place(place) : usual_place();
   if (!is_host(wanted.domain())) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "place '{}' of domain '{}' cannot run stages: their code runs on host cores",
@@ -97,11 +102,10 @@ void Pipeline::add_stage(const weir_stage_options& options) {
   if (virtual_time() && options.place != nullptr) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "a stage of pipeline '{}' has place '{}', but in virtual time stages run on the thread "
-         "that "
-         "waits: leave the place out",
+         "that waits: leave the place out",
          name(), weir_place::check(options.place).name());
   }
-  flow_.add_stage(options, virtual_time() ? 0 : group_of(options.place));
+  flow_.graph.add_stage(options, virtual_time() ? 0 : group_of(options.place));
 }
 
 void Pipeline::add_kernel(const weir_stage_options& options) {
@@ -109,27 +113,25 @@ void Pipeline::add_kernel(const weir_stage_options& options) {
   if (options.input == nullptr) {
     fail_argument("stage '{}' has a kernel, but no input: a source is a function", stage);
   }
-  weir_place& place = check_place(options.place, stage);
-  const std::size_t group = usual_group();
-  executors_.reserve(executors_.size() + 1);
-  executor_places_.reserve(executor_places_.size() + 1);
-  auto executor =
-      std::make_unique<KernelStage>(place, fmt::format("{}/{}", flow_.name(), stage), options);
-  flow_.add_stage(options, group, executor.get());
-  executors_.push_back(std::move(executor));
-  executor_places_.push_back(&place);
+  executors_.push_back(
+      add_executor<std::unique_ptr<KernelStage>>(options.place, stage, options, options));
 }
 
-weir_place& Pipeline::check_place(weir_place* given, const std::string& stage) const {
-  if (given == nullptr) {
-    fail_argument("stage '{}' has a kernel, but no place to run it", stage);
-  }
-  weir_place& place = weir_place::check(given);
-  if (&place.domain().context() != &registry_) {
-    fail_argument("place '{}' belongs to another runtime than pipeline '{}'", place.name(),
-                  flow_.name());
-  }
-  return place;
+/// Makes an executor on a place and adds its stage.
+template <class Executor, class Options>
+Executor Pipeline::add_executor(weir_place* place, const std::string& stage, const Options& options,
+                                const weir_stage_options& as) {
+  if (place == nullptr) fail_argument("stage '{}' has a kernel, but no place to run it", stage);
+  weir_place& checked = check_place(place);
+  const std::size_t group = usual_group();
+  executors_.reserve(executors_.size() + 1);
+  stencils_.reserve(stencils_.size() + 1);
+  executor_places_.reserve(executor_places_.size() + 1);
+  Executor executor(new typename Executor::element_type(
+      checked, fmt::format("{}/{}", flow_.name, stage), options));
+  flow_.graph.add_stage(as, group, executor.get());
+  executor_places_.push_back(&checked);
+  return executor;
 }
 
 weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
@@ -141,20 +143,12 @@ weir_stencil* Pipeline::add_stencil(const weir_stencil_options& options) {
         "tunnel '{}' has items of {} bytes, but stencil '{}' needs weir_stencil_region: {}",
         tunnel->name(), tunnel->item_bytes, stage, sizeof(weir_stencil_region));
   }
-  weir_place& place = check_place(options.place, stage);
-  const std::size_t group = usual_group();
-  stencils_.reserve(stencils_.size() + 1);
-  executor_places_.reserve(executor_places_.size() + 1);
-  Owned<weir_stencil> stencil(
-      new weir_stencil(place, fmt::format("{}/{}", flow_.name(), stage), options));
   weir_stage_options own = WEIR_STAGE_OPTIONS_INIT;
   own.name = stage.c_str();
   own.input = options.input;
   own.outputs = &options.output;
   own.output_count = options.output != nullptr ? 1 : 0;
-  flow_.add_stage(own, group, stencil.get());
-  stencils_.push_back(std::move(stencil));
-  executor_places_.push_back(&place);
+  stencils_.push_back(add_executor<Owned<weir_stencil>>(options.place, stage, options, own));
   return stencils_.back().get();
 }
 
@@ -193,7 +187,7 @@ void Pipeline::start(std::size_t kept_back) {
 
 void Pipeline::start_worker(weir_place& place, std::size_t worker) {
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
-  const std::string name = fmt::format("{}/{}", flow_.name(), worker);
+  const std::string name = fmt::format("{}/{}", flow_.name, worker);
   options.name = name.c_str();
   streams_.reserve(streams_.size() + 1);
   weir_stream* const stream = registry_.create_stream(place, options);
@@ -206,7 +200,7 @@ void Pipeline::start_worker(weir_place& place, std::size_t worker) {
   compute.kernel = &registry_.service_kernel("weir.pipeline", work);
   compute.scalars = scalars;
   compute.scalar_count = std::size(scalars);
-  compute.name = flow_.name().c_str();
+  compute.name = flow_.name.c_str();
   stream->compute(compute, false);
 }
 
@@ -230,13 +224,13 @@ bool Pipeline::work_until(std::int64_t deadline_ns) {
     }
     const std::int64_t now = sys::now_ns();
     late = now >= deadline_ns;
-    if (flow_.wait(std::min(deadline_ns, now + kNapNs))) return true;
+    if (flow_.completion.wait(std::min(deadline_ns, now + kNapNs))) return true;
   }
   return false;
 }
 
 void Pipeline::wait(std::int64_t timeout_ns) {
-  if (!flow_.sealed()) {
+  if (!flow_.groups.sealed()) {
     fail_argument("pipeline '{}' has not started: nothing to wait for", name());
   }
   if (NoWaitScope::active()) {
@@ -244,11 +238,11 @@ void Pipeline::wait(std::int64_t timeout_ns) {
          name());
   }
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  if (!(virtual_time() ? work_until(deadline) : flow_.wait(deadline))) {
+  if (!(virtual_time() ? work_until(deadline) : flow_.completion.wait(deadline))) {
     fail(WEIR_STATUS_TIMEOUT, "pipeline '{}' is not at its end: {}", name(), flow_.holders());
   }
-  const Outcome outcome = flow_.outcome();
-  flow_.mark_reported();
+  const Outcome outcome = flow_.completion.outcome();
+  flow_.completion.mark_reported();
   if (!outcome.ok()) throw Error(outcome.status, outcome.message);
 }
 

@@ -33,7 +33,7 @@ class Pipeline {
   /// Cancels the pipeline if it runs, and waits.
   ~Pipeline();
 
-  const std::string& name() const noexcept { return flow_.name(); }
+  const std::string& name() const noexcept { return flow_.name; }
   Registry& registry() const noexcept { return registry_; }
   Flow& flow() noexcept { return flow_; }
 
@@ -44,14 +44,17 @@ class Pipeline {
   void run();
   void wait(std::int64_t timeout_ns);
   /// Logs, once, a failure that the program has not seen.
-  void report_unreported() noexcept { flow_.report_unreported(); }
+  void report_unreported() noexcept { flow_.completion.report_unreported(); }
   bool virtual_time() const noexcept;
 
  private:
   std::size_t group_of(weir_place* place);
   std::size_t usual_group();
   void add_kernel(const weir_stage_options& options);
-  weir_place& check_place(weir_place* place, const std::string& stage) const;
+  weir_place& check_place(weir_place* place) const;
+  template <class Executor, class Options>
+  Executor add_executor(weir_place* place, const std::string& stage, const Options& options,
+                        const weir_stage_options& as);
   void check_places() const;
   bool work_until(std::int64_t deadline_ns);
   weir_place& usual_place();

@@ -16,6 +16,7 @@
 #include "base/threads.hpp"
 #include "pipeline/flow.hpp"
 #include "pipeline/flow_graph.hpp"
+#include "pipeline/offload_executor.hpp"
 
 namespace weir::rt::random_pipeline {
 
@@ -245,7 +246,7 @@ class OrderTrial {
     weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
     options.item_bytes = sizeof(std::uint64_t);
     options.capacity = 1 + random_.below(5);
-    return flow_.add_tunnel(options);
+    return flow_.graph.add_tunnel(options);
   }
   void add_stage(weir_tunnel* input, weir_tunnel* output, weir_stage_function function,
                  weir_stage_function at_end, bool ordered) {
@@ -258,7 +259,7 @@ class OrderTrial {
     options.payload = this;
     options.workers = ordered ? 0 : 1;
     options.ordered = ordered;
-    flow_.add_stage(options, 0);
+    flow_.graph.add_stage(options, 0);
   }
   static void put(weir_batch* batch, std::uint64_t value) {
     *static_cast<std::uint64_t*>(weir_outlet_add(batch->outlets[0])) = value;
@@ -444,14 +445,14 @@ class Trial {
       tunnel.item_bytes = sizeof(Item);
       tunnel.capacity = plan.stages[i].capacity;
       tunnel.overflow = plan.stages[i].overflow;
-      tunnels_.push_back(flow_.add_tunnel(tunnel));
+      tunnels_.push_back(flow_.graph.add_tunnel(tunnel));
       stages_.push_back(std::make_unique<StageState>(*this, i));
     }
     for (std::size_t i = 0; i < plan.stages.size(); ++i) add_stage(i);
     for (std::size_t s = 0; s < plan.sources.size(); ++s) {
       sources_.push_back(std::make_unique<SourceState>(*this, s));
       if (plan.sources[s].feed) {
-        feeds_.emplace_back(s, flow_.open_feed(*tunnels_[plan.sources[s].outputs[0]]));
+        feeds_.emplace_back(s, flow_.feeds.open(*tunnels_[plan.sources[s].outputs[0]]));
       } else {
         add_source(s);
       }
@@ -474,7 +475,7 @@ class Trial {
       cards.emplace_back("card" + std::to_string(cards.size()), [c = card.get()] { c->live(); });
     }
     flow_.work(0);
-    flow_.wait(sys::kNever);
+    flow_.completion.wait(sys::kNever);
     threads.clear();
     for (const auto& card : cards_) card->stop();
     cards.clear();
@@ -526,10 +527,10 @@ class Trial {
     options.payload = stages_[index].get();
     options.workers = stage.workers;
     options.ordered = stage.ordered;
-    if (stage.slots == 0) return flow_.add_stage(options, stage.group);
+    if (stage.slots == 0) return flow_.graph.add_stage(options, stage.group);
     options.function = options.at_end = nullptr;
     cards_.push_back(make_card(index));
-    flow_.add_stage(options, stage.group, cards_.back().get());
+    flow_.graph.add_stage(options, stage.group, cards_.back().get());
   }
   std::unique_ptr<Card> make_card(std::size_t index) {
     StageState& state = *stages_[index];
@@ -555,12 +556,12 @@ class Trial {
     options.output_count = 1;
     options.function = run_source;
     options.payload = sources_[index].get();
-    flow_.add_stage(options, source.group);
+    flow_.graph.add_stage(options, source.group);
   }
   bool put_one(weir_feed& feed, const Item& item) {
     std::size_t put = 0;
     try {
-      flow_.put(feed, &item, 1, sys::kNever, put);
+      flow_.feeds.put(feed, &item, 1, sys::kNever, put);
     } catch (const Error&) {
       return false;
     }
@@ -570,9 +571,9 @@ class Trial {
     for (std::size_t n = 0; n < plan_.sources[source].items; ++n) {
       const Item item = root(plan_, source, n);
       if (!put_one(feed, item)) refused_.store(true);
-      if (plan_.epochs > 0 && (n + 1) % plan_.items_of_epoch == 0) flow_.next_epoch(feed);
+      if (plan_.epochs > 0 && (n + 1) % plan_.items_of_epoch == 0) flow_.feeds.next_epoch(feed);
     }
-    flow_.close(feed);
+    flow_.feeds.close(feed);
   }
 
   static bool put(weir_outlet* outlet, const Item& item) {
@@ -641,7 +642,7 @@ class Trial {
     std::vector<weir_stage_info> infos(plan_.stages.size());
     weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
     flow_.get_info(info, infos.data(), infos.size());
-    if (!info.at_end) wrong << "not at its end: " << flow_.outcome().message << "\n";
+    if (!info.at_end) wrong << "not at its end: " << flow_.completion.outcome().message << "\n";
     for (std::size_t i = 0; i < plan_.stages.size(); ++i) {
       Seen seen;
       for (const Seen& each : stages_[i]->seen) seen.insert(seen.end(), each.begin(), each.end());
