@@ -134,23 +134,20 @@ void KernelStage::load_tables(const weir_stage_kernel& wanted) {
 
 void KernelStage::make_slots(std::size_t count, std::size_t in_bytes) {
   const std::size_t out_bytes = outputs_.empty() ? 0 : part_of(outputs_.size() - 1, room_).end;
+  const auto make = [&](std::size_t bytes, const char* what, weir_buffer*& buffer) {
+    if (bytes == 0) return static_cast<unsigned char*>(nullptr);
+    const std::string name = fmt::format("{} of {}", what, name_);
+    weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+    options.name = name.c_str();
+    buffer = registry_.buffers().create(bytes, options);
+    return reinterpret_cast<unsigned char*>(buffer->host_address());
+  };
   for (std::size_t i = 0; i < count; ++i) {
     Slot& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, i));
-    slot.in = make_buffer(in_bytes, "items", slot.in_memory);
-    if (out_bytes > 0) slot.out = make_buffer(out_bytes, "results", slot.out_memory);
-    if (scratch_bytes_ > 0) {
-      slot.scratch = make_buffer(scratch_bytes_, "scratch", slot.scratch_memory);
-    }
+    slot.in_memory = make(in_bytes, "items", slot.in);
+    slot.out_memory = make(out_bytes, "results", slot.out);
+    make(scratch_bytes_, "scratch", slot.scratch);
   }
-}
-
-weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what, unsigned char*& memory) {
-  const std::string name = fmt::format("{} of {}", what, name_);
-  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
-  options.name = name.c_str();
-  weir_buffer* const buffer = registry_.buffers().create(bytes, options);
-  memory = reinterpret_cast<unsigned char*>(buffer->host_address());
-  return buffer;
 }
 
 KernelStage::~KernelStage() { close(); }

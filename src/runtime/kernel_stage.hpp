@@ -57,7 +57,7 @@ class KernelStage final : public OffloadExecutor {
     weir_buffer* in = nullptr;       ///< numbers for whole tunnels, then items
     weir_buffer* out = nullptr;      ///< for each output the numbers of its items, and its items
     weir_buffer* scratch = nullptr;  ///< scratch memory of the kernel
-    unsigned char *in_memory = nullptr, *out_memory = nullptr, *scratch_memory = nullptr;
+    unsigned char *in_memory = nullptr, *out_memory = nullptr;
     std::size_t count = 0;
     bool counted = false;  ///< the numbers for whole tunnels have arrived
     bool failed = false;   ///< the last batch of the slot failed
@@ -67,7 +67,6 @@ class KernelStage final : public OffloadExecutor {
   void load_tables(const weir_stage_kernel& wanted);
   void make_slots(std::size_t count, std::size_t in_bytes);
   void close() noexcept;
-  weir_buffer* make_buffer(std::size_t bytes, const char* what, unsigned char*& memory);
   Part part_of(std::size_t output, std::size_t count) const noexcept;
   void enqueue(Slot& slot);
   weir_event enqueue_kernel(const Slot& slot);

@@ -54,7 +54,7 @@ StencilStage::StencilStage(weir_place& place, const std::string& name,
                   : &registry_.kernels().find(options.kernel_name)),
       room_(options.batch > 0 ? options.batch : kUsualRegions),
       room_is_given_(options.batch > 0),
-      staged_(std::make_unique<sys::Atomic<Staging*>[]>(grid_.regions())) {
+      staged_(std::make_unique<sys::Atomic<weir_buffer*>[]>(grid_.regions())) {
   if (!registry_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stencil '{}' belongs to another runtime", kernel_->name(), name_);
   }
@@ -137,9 +137,7 @@ void StencilStage::close() noexcept {
     matrix = nullptr;
   }
   const sys::Lock lock(staging_mutex_);
-  for (const auto& staging : staging_) {
-    if (staging->buffer != nullptr) registry_.destroy_buffer(staging->buffer);
-  }
+  for (weir_buffer* staging : staging_) registry_.destroy_buffer(staging);
   staging_.clear();
 }
 
@@ -198,7 +196,7 @@ void StencilStage::set(weir_outlet& outlet, const StencilPart& values, const voi
 void StencilStage::write(std::size_t region, const StencilPart& values, const StencilPart& all,
                          const unsigned char* from, std::size_t stride) {
   const StencilPart part = grid_.part_of(region);
-  auto* const memory = reinterpret_cast<unsigned char*>(staging_of(region).buffer->host_address());
+  auto* const memory = reinterpret_cast<unsigned char*>(staging_of(region).host_address());
   for (std::size_t r = 0; r < values.rows; ++r) {
     const std::size_t to = (values.row - part.row + r) * part.columns + values.column - part.column;
     const std::size_t at = (values.row - all.row + r) * stride + values.column - all.column;
@@ -208,20 +206,20 @@ void StencilStage::write(std::size_t region, const StencilPart& values, const St
 }
 
 /// Returns the staging memory of a region: allocated with its first value, freed after its copy.
-StencilStage::Staging& StencilStage::staging_of(std::size_t region) {
-  sys::Atomic<Staging*>& staged = staged_[region];
-  if (Staging* const found = staged.load(std::memory_order_acquire)) return *found;
+weir_buffer& StencilStage::staging_of(std::size_t region) {
+  sys::Atomic<weir_buffer*>& staged = staged_[region];
+  if (weir_buffer* const found = staged.load(std::memory_order_acquire)) return *found;
   const sys::Lock lock(staging_mutex_);
-  if (Staging* const found = staged.load(std::memory_order_acquire)) return *found;
+  if (weir_buffer* const found = staged.load(std::memory_order_acquire)) return *found;
   if (free_staging_.empty()) {
+    staging_.reserve(staging_.size() + 1);
     free_staging_.reserve(staging_.size() + 1);
-    staging_.push_back(std::make_unique<Staging>());
     const StencilShape& shape = grid_.shape();
-    staging_.back()->buffer =
-        make_buffer(shape.region_rows * shape.region_columns * value_bytes_, "region");
-    free_staging_.push_back(staging_.back().get());
+    staging_.push_back(
+        make_buffer(shape.region_rows * shape.region_columns * value_bytes_, "region"));
+    free_staging_.push_back(staging_.back());
   }
-  Staging* const taken = free_staging_.back();
+  weir_buffer* const taken = free_staging_.back();
   free_staging_.pop_back();
   staged.store(taken, std::memory_order_release);
   return *taken;
@@ -257,7 +255,7 @@ std::size_t StencilStage::index_of(const weir_stencil_region& item) const {
 }
 
 void StencilStage::enqueue_region(Slot& slot, std::size_t region) {
-  Staging* const staging = staged_[region].exchange(nullptr, std::memory_order_acq_rel);
+  weir_buffer* const staging = staged_[region].exchange(nullptr, std::memory_order_acq_rel);
   if (staging == nullptr) {
     fail_argument("region ({}, {}) of stencil '{}' comes twice: only weir_stencil_set() puts them",
                   grid_.part_of(region).row, grid_.part_of(region).column, name_);
@@ -265,8 +263,9 @@ void StencilStage::enqueue_region(Slot& slot, std::size_t region) {
   slot.to_be_freed.push_back(staging);
   const StencilPart part = grid_.part_of(region);
   weir_transfer transfer = WEIR_TRANSFER_INIT;
-  transfer.source.buffer = staging->buffer;
-  transfer.source.region = in_staging(part);
+  transfer.source.buffer = staging;
+  transfer.source.region =
+      weir_region_tile(0, 0, part.columns, part.rows, part.columns, value_bytes_);
   transfer.target = {&domain_, matrices_[0], in_matrix(part)};
   slot.add([&] { return stream_->transfer(transfer, true); });
   regions_copied_.fetch_add(1, std::memory_order_relaxed);
@@ -286,9 +285,8 @@ bool StencilStage::next_tile(Tile& tile) {
   return true;
 }
 
-/// Enqueues some of the ready tiles, and those that become ready through them. Returns whether
-/// there were any.
-bool StencilStage::enqueue_tiles(Slot& slot) {
+/// Enqueues some of the ready tiles, and those that become ready through them.
+void StencilStage::enqueue_tiles(Slot& slot) {
   Tile tile{};
   std::size_t made = 0;
   while (made < kTilesAtOnce && next_tile(tile)) {
@@ -298,7 +296,6 @@ bool StencilStage::enqueue_tiles(Slot& slot) {
     ++made;
   }
   if (made == kTilesAtOnce) slot.add([&] { return stream_->mark(); });
-  return made > 0;
 }
 
 void StencilStage::enqueue_tile(Slot& slot, const Tile& tile) {
@@ -338,15 +335,6 @@ weir_region StencilStage::in_matrix(const StencilPart& part) const noexcept {
                           value_bytes_);
 }
 
-weir_region StencilStage::in_staging(const StencilPart& part) const noexcept {
-  return weir_region_tile(0, 0, part.columns, part.rows, part.columns, value_bytes_);
-}
-
-bool StencilStage::any_ready() {
-  const sys::Lock lock(ready_mutex_);
-  return !ready_.empty() && !closing_;
-}
-
 /// Continues with ready tiles of later sweeps, which exceeded the limit before.
 void StencilStage::over(Slot& slot) noexcept {
   {
@@ -354,6 +342,10 @@ void StencilStage::over(Slot& slot) noexcept {
     free_staging_.insert(free_staging_.end(), slot.to_be_freed.begin(), slot.to_be_freed.end());
     slot.to_be_freed.clear();
   }
+  const auto any_ready = [this] {
+    const sys::Lock lock(ready_mutex_);
+    return !ready_.empty() && !closing_;
+  };
   while (any_ready()) {
     const NoWaitScope no_wait;
     slot.reopen();

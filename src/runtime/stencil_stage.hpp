@@ -53,10 +53,6 @@ class StencilStage : public OffloadExecutor {
   void close() noexcept;
 
  private:
-  /// Staging memory of a region.
-  struct Staging {
-    weir_buffer* buffer = nullptr;
-  };
   /// A tile whose inputs are enqueued.
   struct Tile {
     std::size_t index, sweep;
@@ -70,25 +66,23 @@ class StencilStage : public OffloadExecutor {
     const std::size_t index;
     std::vector<weir_stencil_region> items;
     std::size_t count = 0;
-    std::vector<std::size_t> tiles;     ///< tiles of the last sweep
-    std::vector<Staging*> to_be_freed;  ///< to be freed at completion
+    std::vector<std::size_t> tiles;         ///< tiles of the last sweep
+    std::vector<weir_buffer*> to_be_freed;  ///< staging memory, at completion
   };
 
   void check_result(const weir_stencil_options& options) const;
   weir_buffer* make_buffer(std::size_t bytes, const char* what);
-  Staging& staging_of(std::size_t region);
+  weir_buffer& staging_of(std::size_t region);
   void write(std::size_t region, const StencilPart& values, const StencilPart& all,
              const unsigned char* from, std::size_t stride);
   std::size_t index_of(const weir_stencil_region& item) const;
   void enqueue_region(Slot& slot, std::size_t region);
-  bool enqueue_tiles(Slot& slot);
+  void enqueue_tiles(Slot& slot);
   void enqueue_tile(Slot& slot, const Tile& tile);
   void note_ready(std::size_t tile, std::size_t sweep);
   bool next_tile(Tile& tile);
-  bool any_ready();
   void over(Slot& slot) noexcept;
   weir_region in_matrix(const StencilPart& part) const noexcept;
-  weir_region in_staging(const StencilPart& part) const noexcept;
 
   Registry& registry_;
   weir_domain& domain_;
@@ -104,10 +98,11 @@ class StencilStage : public OffloadExecutor {
   const bool room_is_given_;
   std::vector<std::unique_ptr<Slot>> slots_;
 
-  std::unique_ptr<sys::Atomic<Staging*>[]> staged_;  ///< by region; null: not allocated, or freed
+  /// Staging memory by region; null: not allocated, or freed.
+  std::unique_ptr<sys::Atomic<weir_buffer*>[]> staged_;
   mutable sys::Mutex staging_mutex_;
-  std::vector<std::unique_ptr<Staging>> staging_ WEIR_GUARDED_BY(staging_mutex_);
-  std::vector<Staging*> free_staging_ WEIR_GUARDED_BY(staging_mutex_);
+  std::vector<weir_buffer*> staging_ WEIR_GUARDED_BY(staging_mutex_);
+  std::vector<weir_buffer*> free_staging_ WEIR_GUARDED_BY(staging_mutex_);
 
   sys::Mutex ready_mutex_;
   std::vector<Tile> ready_ WEIR_GUARDED_BY(ready_mutex_);  ///< ready and not enqueued
