@@ -75,11 +75,6 @@ struct InprocHub::Box {
 };
 
 struct InprocHub::State {
-  struct Fault {
-    sys::Atomic<bool> silent{false};
-    sys::Atomic<std::size_t> corrupt{SIZE_MAX};
-  };
-
   /// The threads of a rank.
   struct Threads {
     std::vector<IdleWait*> waits;
@@ -89,7 +84,6 @@ struct InprocHub::State {
   };
 
   std::vector<std::unique_ptr<Box>> boxes;
-  std::vector<Fault> faults;
   bool draws = false;
 
   sys::Atomic<bool> decides{false};  ///< only the seed orders packets
@@ -334,8 +328,6 @@ class InprocHub::InprocLink final : public Link {
   const LinkInfo& info() const noexcept override { return info_; }
 
   bool send(Rank to, Parts parts) noexcept override {
-    State::Fault& fault = state_->faults[info_.rank];
-    if (fault.silent.load() || state_->faults[to].silent.load()) return true;
     Packet packet;
     try {
       std::size_t bytes = 0;
@@ -347,9 +339,6 @@ class InprocHub::InprocLink final : public Link {
     } catch (...) {
       return false;
     }
-    const std::size_t wrong =
-        fault.corrupt.load() == SIZE_MAX ? SIZE_MAX : fault.corrupt.exchange(SIZE_MAX);
-    if (wrong < packet.bytes.size()) packet.bytes[wrong] ^= std::byte{0x40};
     return deliver(to, std::move(packet));
   }
 
@@ -455,14 +444,10 @@ class InprocHub::InprocLink final : public Link {
     if (!holds) {
       box.ring();
     } else {  // another thread of this rank may be waiting
-      go_on();
+      const sys::Lock lock(state_->mutex);
+      if (state_->decides.load()) state_->go_on();
     }
     return true;
-  }
-
-  void go_on() noexcept {
-    const sys::Lock lock(state_->mutex);
-    if (state_->decides.load()) state_->go_on();
   }
 
   bool anything() const noexcept {
@@ -509,7 +494,6 @@ class InprocHub::InprocLink final : public Link {
 };
 
 InprocHub::InprocHub(Rank ranks, std::uint64_t seed) : state_(std::make_shared<State>()) {
-  state_->faults = std::vector<State::Fault>(ranks);
   state_->threads.resize(ranks);
   state_->draws = seed != 0;
   state_->random.seed(seed);
@@ -525,11 +509,5 @@ std::unique_ptr<Link> InprocHub::link(Rank rank) {
 void InprocHub::decide_by_seed() noexcept { state_->decides.store(true); }
 
 void InprocHub::report_stalls() noexcept { state_->reports_stalls.store(true); }
-
-void InprocHub::silence(Rank rank) noexcept { state_->faults[rank].silent.store(true); }
-
-void InprocHub::corrupt_next_of(Rank rank, std::size_t byte) noexcept {
-  state_->faults[rank].corrupt.store(byte);
-}
 
 }  // namespace weir::rt

@@ -38,11 +38,6 @@ class InprocHub {
   /// counted, though it could end a wait.
   void report_stalls() noexcept;
 
-  /// Drops all packets from and to a rank from now on, as if its process had been stopped.
-  void silence(Rank rank) noexcept;
-  /// Flips a bit in byte `byte` of the next packet that a rank sends.
-  void corrupt_next_of(Rank rank, std::size_t byte) noexcept;
-
  private:
   class InprocLink;
   struct Box;

@@ -800,19 +800,54 @@ INSTANTIATE_TEST_SUITE_P(Progress, Ports,
                                                                      : "hybrid";
                          });
 
+/// What goes wrong on the links of all ranks.
+struct LinkFaults {
+  std::atomic<Rank> silent{UINT32_MAX};        ///< all packets from and to this rank are dropped
+  std::atomic<std::size_t> corrupt{SIZE_MAX};  ///< the next packet of rank 0 differs in this byte
+};
+
+class FaultyLink final : public test::ForwardingLink {
+ public:
+  FaultyLink(std::unique_ptr<Link> link, LinkFaults& faults)
+      : ForwardingLink(std::move(link)), faults_(faults) {}
+  bool send(Rank to, Parts parts) noexcept override {
+    const Rank own = info().rank, silent = faults_.silent;
+    if (own == silent || to == silent) return true;
+    if (own != 0 || faults_.corrupt == SIZE_MAX) return link_->send(to, parts);
+    std::vector<std::byte> packet;
+    for (const auto& part : parts) packet.insert(packet.end(), part.begin(), part.end());
+    const std::size_t byte = faults_.corrupt.exchange(SIZE_MAX);
+    if (byte < packet.size()) packet[byte] ^= std::byte{0x40};
+    const std::span<const std::byte> whole(packet);
+    return link_->send(to, {&whole, 1});
+  }
+
+ private:
+  LinkFaults& faults_;
+};
+
+std::vector<std::unique_ptr<Link>> faulty_links(InprocHub& hub, Rank ranks, LinkFaults& faults) {
+  std::vector<std::unique_ptr<Link>> links;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    links.push_back(std::make_unique<FaultyLink>(hub.link(rank), faults));
+  }
+  return links;
+}
+
 TEST(PortFaults, ASilentRankIsLostAndTheOthersGoOn) {
   constexpr std::int64_t kLostAfter = 300'000'000;
   InprocHub hub(3, 0);
   std::atomic<int> over{0};
   std::atomic<bool> silent{false};
-  on_ranks(
-      hub, 3, ProgressBy::thread,
+  LinkFaults faults;
+  test::on_links(
+      faulty_links(hub, 3, faults), ProgressBy::thread,
       [&](Port& port) {
         std::int64_t word = 0;
         const WindowId window = port.expose(&word, sizeof word);
         EXPECT_TRUE(port.barrier(kLong).ok());
         if (port.rank() == 2) {
-          hub.silence(2);
+          faults.silent = 2;
           silent = true;
           while (over < 2) std::this_thread::yield();
           return;
@@ -834,23 +869,25 @@ TEST(PortFaults, ASilentRankIsLostAndTheOthersGoOn) {
         EXPECT_TRUE(port.barrier(kLong).ok());
         ++over;
       },
-      kLostAfter);
+      test::membership(kLostAfter));
 }
 
 TEST(PortFaults, CorruptPacketsAreRefused) {
   for (const std::size_t byte : {0u, 4u, 5u, 7u, 8u, 12u}) {
     InprocHub hub(2, 0);
-    on_ranks(hub, 2, ProgressBy::thread, [&](Port& port) {
+    LinkFaults faults;
+    const auto program = [&](Port& port) {
       EXPECT_TRUE(port.barrier(kLong).ok());
       if (port.rank() == 0) {
-        hub.corrupt_next_of(0, byte);
+        faults.corrupt = byte;
         port.send(1, Channel::user, {});
         return;
       }
       EXPECT_TRUE(port.wait_until([&] { return !port.alive(0); }, kLong, "the refusal"));
       EXPECT_NE(port.why_lost(0).find("rank 0 sent a packet that is refused"), std::string::npos)
           << port.why_lost(0);
-    });
+    };
+    test::on_links(faulty_links(hub, 2, faults), ProgressBy::thread, program, test::membership());
   }
 }
 
@@ -926,14 +963,15 @@ TEST(PortFaults, ChecksumsFindBytesThatChanged) {
       Membership members = test::membership();
       members.sends_checksums = sums;
       InprocHub hub(2, 0);
-      on_ranks(
-          hub, 2, ProgressBy::caller,
+      LinkFaults faults;
+      test::on_links(
+          faulty_links(hub, 2, faults), ProgressBy::caller,
           [&](Port& port) {
             Heard heard;
             port.listen(Channel::user, &heard);
             EXPECT_TRUE(port.barrier(kLong).ok());
             if (port.rank() == 0) {
-              hub.corrupt_next_of(0, byte);
+              faults.corrupt = byte;
               port.send(1, Channel::user, message_of(0, kBytes));
             } else {
               const auto over = [&] { return !port.alive(0); };
