@@ -109,7 +109,7 @@ std::vector<Collectives::Bytes> Collectives::unpack(const Bytes& bytes) const {
 }
 
 void Collectives::on_message(Rank from, std::span<const std::byte> message) noexcept {
-  try {
+  attempt([&] {
     const auto header = cut_off<Header>(message);
     if (header.kind == Kind::result) {
       take_result(header, message);
@@ -119,6 +119,14 @@ void Collectives::on_message(Rank from, std::span<const std::byte> message) noex
       given_up_[from] = reason("has given up: ", text_of(message).c_str());
       answer_if_complete();
     }
+  });
+}
+
+/// Calls act(). If it throws, no more results will arrive.
+template <class Act>
+void Collectives::attempt(const Act& act) noexcept {
+  try {
+    act();
   } catch (...) {
     Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     sys::Lock lock(mutex_);
@@ -150,14 +158,7 @@ void Collectives::on_rank_lost(Rank rank, const std::string& why) noexcept {
     sys::Lock lock(mutex_);
     lost_ = reason(why.c_str());
   }
-  if (port_.rank() != 0) return;
-  try {
-    answer_if_complete();
-  } catch (...) {
-    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    sys::Lock lock(mutex_);
-    lost_ = std::move(outcome.message);
-  }
+  if (port_.rank() == 0) attempt([this] { answer_if_complete(); });
 }
 
 /// Returns which rank calls another operation than rank 0; "" if none does.

@@ -52,6 +52,8 @@ class Collectives final : private Listener {
   void call(std::uint32_t number, const std::string& what, std::span<const std::byte> contribution);
   void on_message(Rank from, std::span<const std::byte> message) noexcept override;
   void on_rank_lost(Rank rank, const std::string& why) noexcept override;
+  template <class Act>
+  void attempt(const Act& act) noexcept;
   void take_call(Rank from, const Header& header, std::span<const std::byte> rest);
   void take_result(const Header& header, std::span<const std::byte> rest);
   void give_up() noexcept;

@@ -1,5 +1,6 @@
 #include "net/group_hub.hpp"
 
+#include <cassert>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -13,7 +14,10 @@ GroupHub::GroupHub(Port& port, Channel channel)
   port_.listen(channel_, this);
 }
 
-GroupHub::~GroupHub() { port_.listen(channel_, nullptr); }
+GroupHub::~GroupHub() {
+  assert(members_.empty());
+  port_.listen(channel_, nullptr);
+}
 
 void GroupHub::wait_for_delivery(sys::Lock& lock) {
   while (receiving_ != nullptr) delivered_.wait(lock);

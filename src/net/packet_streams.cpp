@@ -1,6 +1,7 @@
 #include "net/packet_streams.hpp"
 
 #include <array>
+#include <cassert>
 #include <cstring>
 
 #include "net/checksum.hpp"
@@ -53,6 +54,7 @@ std::size_t PacketStreams::body_bytes() const noexcept {
 
 bool PacketStreams::send(Rank to, PacketKind kind, std::span<const std::byte> first, Parts others,
                          LinkSend send) noexcept {
+  assert(to != link_.info().rank);
   Stream& stream = streams_[to];
   std::array<std::byte, sizeof(PacketHeader) + kLargestFixed> front;
   std::array<std::span<const std::byte>, 6> parts;

@@ -1,6 +1,7 @@
 #include "net/port_progress.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -91,6 +92,7 @@ bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
 
 /// Also takes over submissions of threads that found the lock held: possibly no other thread will.
 void PortProgress::unlock() noexcept {
+  assert(is_held());
   holder_.store(nullptr);
   while (pass_.has_submissions() && try_lock()) {
     pass_.take_submissions();
@@ -107,11 +109,15 @@ void PortProgress::notify() noexcept {
   if (sleepers_.load() > 0 || thread_sleeps_.load()) link_.wake();
 }
 
-bool PortProgress::step() noexcept { return pass_.step(); }
+bool PortProgress::step() noexcept {
+  assert(is_held());
+  return pass_.step();
+}
+
 bool PortProgress::unfinished() const noexcept { return pass_.unfinished(); }
 
 bool PortProgress::step_once() noexcept {
-  const bool happened = pass_.step();
+  const bool happened = step();
   if (happened && tracks_) link_.note_activity();
   return happened;
 }

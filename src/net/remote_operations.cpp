@@ -1,6 +1,7 @@
 #include "net/remote_operations.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -39,6 +40,7 @@ RemoteOperations::RemoteOperations(Link& link, PacketStreams& packets, const Liv
 }
 
 bool RemoteOperations::start(const OneSided& operation) {
+  assert(operation.target != link_.info().rank);
   if (completed_.size() >= free_.size()) return false;
   const std::uint32_t index = free_.back();
   unsent_.push_back(index);
@@ -134,6 +136,7 @@ void RemoteOperations::take_reply(Rank from, PacketKind kind, std::span<const st
 }
 
 void RemoteOperations::complete(Slot& slot, std::int64_t old, Outcome outcome) noexcept {
+  assert(slot.live && completed_.size() < kMost);  // once, and there is room
   completed_.push_back({slot.operation.token, old, std::move(outcome)});
   slot.live = false;
   ++slot.generation;
