@@ -7,7 +7,7 @@ namespace weir::rt {
 namespace {
 
 constexpr std::int64_t kLongestLeave = 5'000'000'000;
-constexpr unsigned kPassesPerCheck = 64;
+constexpr unsigned kPassesPerLivenessCheck = 64;
 
 }  // namespace
 
@@ -154,7 +154,7 @@ bool Transport::progress(TransportSink& sink) noexcept {
 }
 
 bool Transport::progress_link() noexcept {
-  const bool checks = ++passes_ % kPassesPerCheck == 0;
+  const bool checks = ++passes_ % kPassesPerLivenessCheck == 0;
   if (checks) liveness_.check(receive_);
   bool happened = receive();
   happened |= server_.push();
