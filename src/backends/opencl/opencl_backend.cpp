@@ -41,10 +41,8 @@ class OpenClBackend final : public Backend {
            "domain '{}': {} has no compiler: weir needs one on what runs no native kernels",
            spec.text, device.description);
     }
-    OpenClOptions options{.name = std::move(context.name),
-                          .memory = settings.size("memory", device.memory),
-                          .aliases = aliases};
-    return std::make_unique<OpenClDevice>(std::move(options), device);
+    return std::make_unique<OpenClDevice>(std::move(context.name),
+                                          settings.size("memory", device.memory), aliases, device);
   }
 
  private:

@@ -54,7 +54,7 @@ class OpenClCommands {
   /// Jobs up to this one are probably complete.
   std::uint64_t reached() const noexcept { return reached_; }
   /// Calls complete(job, status) for each finished command up to a job, and drops it. Keeps
-  /// abandoned commands of jobs that are not poisoned, which will be enqueued again. Returns
+  /// orphaned commands of jobs that are not poisoned, which will be enqueued again. Returns
   /// whether there were any.
   template <class Complete>
   bool poll(std::uint64_t last, Complete complete) noexcept {
@@ -62,7 +62,7 @@ class OpenClCommands {
       if (polled.id > last) return false;
       OpenClJob& job = *polled.job;
       const cl_int status = opencl_status(job.event);
-      if (status > CL_COMPLETE || (job.abandoned && !jobs_.is_poisoned(job))) return false;
+      if (status > CL_COMPLETE || (job.orphaned && !jobs_.is_poisoned(job))) return false;
       if (visits_) OpenClLibrary::get().clWaitForEvents(1, &job.event);
       complete(job, status);
       return true;
@@ -82,13 +82,10 @@ class OpenClCommands {
     }
   }
   /// Whether a callback came since the last call of observe().
-  bool called_back() const noexcept {
-    return callbacks_.load(std::memory_order_seq_cst) != observed_;
-  }
+  bool called_back() const noexcept { return called_back_.load(std::memory_order_seq_cst); }
   /// Returns called_back(), and ignores callbacks until now from then on.
   bool observe() noexcept {
-    const std::uint64_t callbacks = callbacks_.load(std::memory_order_seq_cst);
-    return std::exchange(observed_, callbacks) != callbacks;
+    return called_back() && called_back_.exchange(false, std::memory_order_seq_cst);
   }
   /// Waits until all requested callbacks have returned.
   void wait_for_callbacks() const noexcept {
@@ -113,7 +110,7 @@ class OpenClCommands {
   /// status: PoCL reports CL_COMPLETE for a command that failed before the callback was registered.
   static void CL_CALLBACK on_complete(cl_event, cl_int, void* commands) {
     auto& mine = *static_cast<OpenClCommands*>(commands);
-    mine.callbacks_.fetch_add(1, std::memory_order_seq_cst);
+    mine.called_back_.store(true, std::memory_order_seq_cst);
     mine.parking_.unpark_one();
     mine.pending_.fetch_sub(1, std::memory_order_release);  // now the place may be destroyed
   }
@@ -124,8 +121,7 @@ class OpenClCommands {
   std::vector<Polled> polled_;
   std::size_t in_flight_ = 0;  ///< these, and those whose predecessors are in flight
   std::uint64_t reached_ = 0;
-  std::uint64_t observed_ = 0;  ///< by the thread
-  sys::Atomic<std::uint64_t> callbacks_{0};
+  sys::Atomic<bool> called_back_{false};
   sys::Atomic<std::uint32_t> pending_{0};  ///< callbacks that were requested and have not returned
 };
 

@@ -55,22 +55,21 @@ OpenClLocation find_opencl_buffer(const void* address) noexcept {
   return BufferAddresses::get().find(address);
 }
 
-OpenClDevice::OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts)
+OpenClDevice::OpenClDevice(std::string name, std::uint64_t memory_bytes, bool aliases,
+                           const OpenClDeviceInfo& facts)
     : facts_(facts),
       context_(make_opencl_context(facts.platform, facts.id)),
-      copies_(options.name, make_opencl_queue(context_.get(), facts.id, OpenClQueueKind::untimed)) {
-  info_.name = std::move(options.name);
+      copies_(name, make_opencl_queue(context_.get(), facts.id, OpenClQueueKind::untimed)) {
+  info_.name = std::move(name);
   info_.backend = "opencl";
   info_.description = facts.description;
   info_.cores = facts.native ? facts.units : 1;
-  info_.memory_bytes = options.memory;
-  info_.aliases_host = facts.native && options.aliases;
+  info_.memory_bytes = memory_bytes;
+  info_.aliases_host = facts.native && aliases;
   info_.runs_host_code = facts.native;
   info_.resolves_dependences = true;
   info_.compiles_source = facts.compiles && (facts.shares_addresses || !facts.native);
 }
-
-OpenClDevice::~OpenClDevice() = default;
 
 Memory OpenClDevice::allocate(std::size_t bytes) {
   if (bytes > facts_.allocation) {

@@ -13,12 +13,6 @@
 
 namespace weir::rt {
 
-struct OpenClOptions {
-  std::string name;
-  std::uint64_t memory = 0;  ///< bytes for instances
-  bool aliases = true;       ///< of processors: uses host memory without copies
-};
-
 /// An offset in a buffer of a driver.
 struct OpenClLocation {
   cl_mem buffer = nullptr;
@@ -28,9 +22,10 @@ struct OpenClLocation {
 /// weir orders dependent commands, so all queues execute out of order where the driver supports it.
 class OpenClDevice final : public Device {
  public:
-  /// The device must run native kernels or compile kernels. Throws Error.
-  OpenClDevice(OpenClOptions options, const OpenClDeviceInfo& facts);
-  ~OpenClDevice() override;
+  /// The device must run native kernels or compile kernels. `memory_bytes` are for instances; a
+  /// processor with `aliases` uses host memory without copies. Throws Error.
+  OpenClDevice(std::string name, std::uint64_t memory_bytes, bool aliases,
+               const OpenClDeviceInfo& facts);
 
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override;

@@ -79,7 +79,7 @@ class OpenClGpuPlace final : public OpenClPlace {
     job.held = waits_.failed == nullptr && must_hold(job);
     if (job.held) return watch(job);
     if (waits_.failed != nullptr) {
-      repairs_.abandon(job, waits_.failed);
+      repairs_.orphan(job, waits_.failed);
     } else {
       job.outcome = enqueue(job);
       if (job.outcome.ok() && jobs_.is_poisoned(job)) job.outcome = {WEIR_STATUS_POISONED, {}};
@@ -91,7 +91,7 @@ class OpenClGpuPlace final : public OpenClPlace {
   bool resubmit() noexcept override {
     bool remain = false;
     jobs_.for_each([&](OpenClJob& job) {
-      if (!job.abandoned || job.is_complete()) return;
+      if (!job.orphaned || job.is_complete()) return;
       remain = true;
       if (!can_relaunch(job)) return;
       repairs_.reset(job);

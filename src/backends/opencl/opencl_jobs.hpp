@@ -27,8 +27,8 @@ struct OpenClJob {
   OpenClJob* followers = nullptr;  ///< driver commands to poll once it is complete
   OpenClJob* next = nullptr;       ///< next in `followers`
   bool held = false;               ///< on a GPU: not enqueued yet
-  bool abandoned = false;          ///< the command never runs because a predecessor has failed
-  bool command_failed = false;     ///< the command has failed or was abandoned
+  bool orphaned = false;           ///< the command never runs because a predecessor has failed
+  bool command_failed = false;     ///< the command has failed or was orphaned
   sys::Atomic<bool> complete{true};
 
   bool is_complete() const noexcept { return complete.load(std::memory_order_acquire); }

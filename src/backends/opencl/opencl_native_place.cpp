@@ -144,7 +144,7 @@ class OpenClNativePlace final : public OpenClPlace {
     }
     cl_int code = CL_SUCCESS;
     if (waits_.failed != nullptr) {
-      repairs_.abandon(last, waits_.failed);
+      repairs_.orphan(last, waits_.failed);
     } else {
       code = OpenClLibrary::get().clEnqueueNativeKernel(
           queues_.untimed.get(), run, &batch_, sizeof batch_, 0, nullptr, nullptr,
@@ -161,7 +161,7 @@ class OpenClNativePlace final : public OpenClPlace {
     job.last = job.job.id;
     job.worker.index = 0;
     if (waits_.failed != nullptr) {
-      repairs_.abandon(job, waits_.failed);
+      repairs_.orphan(job, waits_.failed);
     } else {
       job.outcome = programs_.enqueue(queues_.for_job(job.job), job.job, waits_.events, &job.event);
     }
@@ -186,7 +186,7 @@ class OpenClNativePlace final : public OpenClPlace {
       const OpenClJob* const job = jobs_.find(id);
       if (job == nullptr || job->is_complete()) continue;
       const bool compiled = job->job.source != nullptr;
-      if (compiled && !job->abandoned) continue;
+      if (compiled && !job->orphaned) continue;
       remain = true;
       batch_ = {this, id, job->last + 1};
       id = job->last;

@@ -26,13 +26,10 @@ OpenClQueues make_queues(cl_context context, cl_device_id device, bool calls) {
 
 }  // namespace
 
-Outcome failed_opencl_call(cl_int code) noexcept {
-  Outcome outcome = failed_outcome(opencl_failure(code), "the OpenCL driver has failed");
-  try {
-    outcome.message = "the OpenCL driver cannot run it: " + opencl_error(code);
-  } catch (...) {  // the shorter message suffices
-  }
-  return outcome;
+Outcome failed_opencl_call(cl_int code) noexcept try {
+  return {opencl_failure(code), "the OpenCL driver cannot run it: " + opencl_error(code)};
+} catch (...) {
+  return failed_outcome(opencl_failure(code), "the OpenCL driver has failed");
 }
 
 OpenClPlace::OpenClPlace(const OpenClDeviceInfo& facts, cl_device_id device,
@@ -88,7 +85,7 @@ OpenClJob* OpenClPlace::take() noexcept {
   if (!has_room()) return nullptr;
   OpenClJob& job = jobs_.free_slot();
   if (!feed_.next(job.worker, job.job)) return nullptr;
-  job.abandoned = job.command_failed = false;
+  job.orphaned = job.command_failed = false;
   job.complete.store(false, std::memory_order_relaxed);
   jobs_.add();
   return &job;
@@ -132,7 +129,7 @@ void OpenClPlace::watch(OpenClJob& job) noexcept {
   }
 }
 
-/// Stops polling an abandoned command if none of its predecessors has failed. Returns whether it
+/// Stops polling an orphaned command if none of its predecessors has failed. Returns whether it
 /// was polled.
 bool OpenClPlace::can_relaunch(const OpenClJob& job) noexcept {
   return !jobs_.is_poisoned(job) && commands_.remove(job);
@@ -168,7 +165,7 @@ void OpenClPlace::give_back_ended() noexcept {
   for (std::uint64_t id = jobs_.first(); jobs_.removed() < ended && id < jobs_.next(); ++id) {
     OpenClJob* const job = jobs_.find(id);
     if (job == nullptr || !job->is_complete()) continue;
-    if (job->command_failed) repairs_.find_abandoned();
+    if (job->command_failed) repairs_.find_orphaned();
     repairs_.release_events(*job);
     feed_.finish(job->worker, job->job, std::exchange(job->outcome, {}));
     for (OpenClJob* next = jobs_.remove(*job); next != nullptr;) {

@@ -84,7 +84,7 @@ class OpenClPlace : public PlaceDriver {
   /// Submits jobs to the driver until the feed is empty or the window is full, at most kRound.
   /// Returns whether there were any. Once per round.
   virtual bool hand_out() noexcept = 0;
-  /// Enqueues again the commands that were abandoned because a predecessor failed, so that those of
+  /// Enqueues again the commands that were orphaned because a predecessor failed, so that those of
   /// their jobs run that do not depend on it. Returns whether commands remain that may be
   /// resubmitted. Only after a failure.
   virtual bool resubmit() noexcept = 0;

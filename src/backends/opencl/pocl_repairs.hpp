@@ -9,14 +9,14 @@
 namespace weir::rt {
 
 /// PoCL never completes a command that waits for an event that had failed before, and may or may
-/// not fail one that was enqueued earlier. So such a command is abandoned: it takes the failed
+/// not fail one that was enqueued earlier. So such a command is orphaned: it takes the failed
 /// event in place of its own, and the place enqueues it again once the failed job is returned, if
 /// its own job is not poisoned. By the thread of the place.
 ///
 /// Example: kernel 1 fails; native kernels 2, which waits for 1, and 3, which does not, share a
 /// command that waits for the event of 1.
 ///
-///     find_abandoned()  before 1 is returned: the command of 2 and 3 takes the event of 1
+///     find_orphaned()  before 1 is returned: the command of 2 and 3 takes the event of 1
 ///     reset()           the command is enqueued again and waits for nothing: 2 ends poisoned,
 ///                       without a call, and 3 runs
 class PoclRepairs {
@@ -28,21 +28,21 @@ class PoclRepairs {
   /// Notes that the driver may have a command that never ends.
   void note_hang() noexcept { may_hang_ = true; }
   bool may_hang() const noexcept { return may_hang_; }
-  /// Whether a command has failed: there may be abandoned commands.
+  /// Whether a command has failed: there may be orphaned commands.
   bool broken() const noexcept { return broken_; }
   void set_broken(bool broken) noexcept { broken_ = broken; }
 
-  /// Abandons a command that would wait for a failed event, before it is enqueued.
-  void abandon(OpenClJob& command, cl_event failed) noexcept {
+  /// Orphans a command that would wait for a failed event, before it is enqueued.
+  void orphan(OpenClJob& command, cl_event failed) noexcept {
     OpenClLibrary::get().clRetainEvent(failed);
     command.event = failed;
-    command.abandoned = true;
+    command.orphaned = true;
     note_failure(command);
   }
 
-  /// Abandons the enqueued commands that wait for a failed job, before that is returned to the
+  /// Orphans the enqueued commands that wait for a failed job, before that is returned to the
   /// feed: it may have failed after the place looked for failed events.
-  void find_abandoned() noexcept {
+  void find_orphaned() noexcept {
     jobs_.for_each([this](const OpenClJob& job) {
       if (job.is_complete()) return;
       OpenClJob& command = jobs_.slot_of(job.last);
@@ -53,10 +53,10 @@ class PoclRepairs {
     });
   }
 
-  /// Prepares an abandoned command to be enqueued again.
+  /// Prepares an orphaned command to be enqueued again.
   void reset(OpenClJob& command) noexcept {
     release_events(command);
-    command.abandoned = command.command_failed = false;
+    command.orphaned = command.command_failed = false;
   }
 
   /// Releases the events of a job. Those of failed commands are never released when a command may
@@ -71,7 +71,7 @@ class PoclRepairs {
   }
 
  private:
-  /// Returns the event of an earlier job whose command has failed or was abandoned, unless it is in
+  /// Returns the event of an earlier job whose command has failed or was orphaned, unless it is in
   /// the same command; else nullptr.
   cl_event lost_event(std::uint64_t earlier, const OpenClJob& command) noexcept {
     const OpenClJob* const other = jobs_.find(earlier);
@@ -83,8 +83,8 @@ class PoclRepairs {
   /// The driver may fail the command itself, soon or never.
   void fail_after_submit(OpenClJob& command, cl_event failed) noexcept {
     const cl_int status = opencl_status(command.event);
-    if (command.abandoned || command.held || status == CL_RUNNING || status == CL_COMPLETE) return;
-    command.abandoned = true;
+    if (command.orphaned || command.held || status == CL_RUNNING || status == CL_COMPLETE) return;
+    command.orphaned = true;
     note_failure(command);
     if (status < CL_COMPLETE) return;
     const OpenClLibrary& cl = OpenClLibrary::get();

@@ -121,7 +121,7 @@ TEST_F(OpenClBackendTest, SaysThatItsDriverDoesNotDivide) {
   OpenClDeviceInfo facts = list_opencl_devices().front();
   if (!facts.native) GTEST_SKIP() << "cards are not divided";
   ++facts.units;  // which the driver does not have
-  OpenClDevice device({.name = "test", .memory = facts.memory, .aliases = true}, facts);
+  OpenClDevice device("test", facts.memory, true, facts);
   IdleFeed feed;
   const auto open = [&] { device.open_place({"half", {0}}, feed); };
   EXPECT_EQ(status_of(open), WEIR_STATUS_UNSUPPORTED);
