@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/past_cache.hpp"
 
@@ -12,19 +13,6 @@ namespace {
 /// Copies of at least kManyBytes in short rows bypass the cache: a plain store would first read
 /// each line of the target. Long rows avoid that read without it.
 constexpr std::uint64_t kManyBytes = 1 << 20, kShortRow = 16 << 10, kRow = 256;
-
-/// Returns the region with adjacent rows joined.
-Region joined(Region region) noexcept {
-  if (region.planes > 1 && region.plane_stride == region.rows * region.row_stride) {
-    region.rows *= region.planes;
-    region.planes = 1;
-  }
-  if (region.rows > 1 && region.row_stride == region.row) {
-    region.row *= region.rows;
-    region.rows = 1;
-  }
-  return region;
-}
 
 /// Iterates over a region in contiguous pieces.
 class Cursor {
@@ -53,6 +41,17 @@ class Cursor {
 };
 
 }  // namespace
+
+Region joined(Region region) noexcept {
+  if (region.rows == 1) region.row_stride = region.plane_stride;
+  if (region.planes > 1 && region.plane_stride == region.rows * region.row_stride) {
+    region.rows *= std::exchange(region.planes, std::uint16_t{1});
+  }
+  if (region.rows > 1 && region.row_stride == region.row) {
+    region.row *= std::exchange(region.rows, 1u);
+  }
+  return region;
+}
 
 void copy_bytes(std::byte* target, const Region& target_region, const std::byte* source,
                 const Region& source_region) noexcept {

@@ -10,26 +10,11 @@ namespace weir::rt {
 
 namespace {
 
-/// Returns the same bytes with as few rows as possible.
-Region merged(Region region) noexcept {
-  if (region.rows > 1 && region.row_stride == region.row) {
-    region.row *= region.rows;
-    region.rows = 1;
-    region.row_stride = 0;
-  }
-  if (region.rows == 1 && region.planes > 1 && region.plane_stride == region.row) {
-    region.row *= region.planes;
-    region.planes = 1;
-    region.plane_stride = 0;
-  }
-  return region;
-}
-
 Region contiguous(const Region& region) noexcept { return {.offset = 0, .row = region.bytes()}; }
 
 /// Returns how many bytes from the start of a row are contiguous in both regions.
 std::uint64_t run_bytes(const Region& a, const Region& b) noexcept {
-  return std::min(merged(a).row, merged(b).row);
+  return std::min(joined(a).row, joined(b).row);
 }
 
 /// Returns the offset of run number `run` in a region.
