@@ -313,18 +313,16 @@ constexpr CudaKernel kernel(std::string_view name) {
   return {name, run_kernel<call_routine<T, Routine>>};
 }
 
-constexpr CudaKernel kKernels[] = {
-    kernel<float, Gemm>("blas.sgemm"),
-    kernel<double, Gemm>("blas.dgemm"),
-    kernel<float, Syrk>("blas.ssyrk"),
-    kernel<double, Syrk>("blas.dsyrk"),
-    kernel<float, Trsm>("blas.strsm"),
-    kernel<double, Trsm>("blas.dtrsm"),
-    kernel<float, CudaPotrf>("lapack.spotrf"),
-    kernel<double, CudaPotrf>("lapack.dpotrf"),
-    {"mem.set", run_kernel<set>},
-    {"mem.copy", run_kernel<copy>},
-};
+constexpr CudaKernel kKernels[] = {kernel<float, Gemm>("blas.sgemm"),
+                                   kernel<double, Gemm>("blas.dgemm"),
+                                   kernel<float, Syrk>("blas.ssyrk"),
+                                   kernel<double, Syrk>("blas.dsyrk"),
+                                   kernel<float, Trsm>("blas.strsm"),
+                                   kernel<double, Trsm>("blas.dtrsm"),
+                                   kernel<float, CudaPotrf>("lapack.spotrf"),
+                                   kernel<double, CudaPotrf>("lapack.dpotrf"),
+                                   {"mem.set", run_kernel<set>},
+                                   {"mem.copy", run_kernel<copy>}};
 
 }  // namespace
 

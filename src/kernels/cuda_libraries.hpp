@@ -7,6 +7,22 @@
 
 namespace weir::kernels {
 
+/// Routines for both types of elements.
+template <template <class> class Routines>
+struct ByElement {
+  Routines<float> s;
+  Routines<double> d;
+
+  template <class T>
+  const Routines<T>& routines() const noexcept {
+    if constexpr (std::is_same_v<T, float>) {
+      return s;
+    } else {
+      return d;
+    }
+  }
+};
+
 /// Routines of cuBLAS for one type of element. Options have the library's numbers.
 template <class T>
 struct CublasRoutines {
@@ -18,25 +34,14 @@ struct CublasRoutines {
               const T* a, int lda, T* b, int ldb);
 };
 
-struct Cublas {
+struct Cublas : ByElement<CublasRoutines> {
   int (*create)(void** handle);
   int (*destroy)(void* handle);
   int (*set_stream)(void* handle, void* stream);
-  CublasRoutines<float> s;
-  CublasRoutines<double> d;
 
   /// Opens WEIR_CUBLAS, or the newest known version, on first use. Throws rt::Error{unavailable}
   /// that says what to install; the next call then tries again.
   static const Cublas& get();
-
-  template <class T>
-  const CublasRoutines<T>& routines() const noexcept {
-    if constexpr (std::is_same_v<T, float>) {
-      return s;
-    } else {
-      return d;
-    }
-  }
 
   /// Throws rt::Error unless status is 0.
   static void check(int status, const char* what);
@@ -49,24 +54,13 @@ struct CusolverRoutines {
   int (*potrf)(void* handle, int uplo, int n, T* a, int lda, T* work, int elements, int* info);
 };
 
-struct Cusolver {
+struct Cusolver : ByElement<CusolverRoutines> {
   int (*create)(void** handle);
   int (*destroy)(void* handle);
   int (*set_stream)(void* handle, void* stream);
-  CusolverRoutines<float> s;
-  CusolverRoutines<double> d;
 
   /// As Cublas::get(), for WEIR_CUSOLVER.
   static const Cusolver& get();
-
-  template <class T>
-  const CusolverRoutines<T>& routines() const noexcept {
-    if constexpr (std::is_same_v<T, float>) {
-      return s;
-    } else {
-      return d;
-    }
-  }
 
   static void check(int status, const char* what);
 };

@@ -53,24 +53,18 @@ bool CudaContext::note_result(CUresult code, const char* during) noexcept {
 }
 
 Outcome CudaContext::lost_outcome() const noexcept {
-  Outcome outcome = failed_outcome(WEIR_STATUS_DEVICE_ERROR, "device lost");
-  try {
-    const sys::Lock lock(mutex_);
-    if (!cause_.empty()) outcome.message = cause_;
-  } catch (...) {  // the shorter message suffices
-  }
-  return outcome;
+  const sys::Lock lock(mutex_);
+  return failed_outcome(WEIR_STATUS_DEVICE_ERROR, cause_.empty() ? "device lost" : cause_.c_str());
 }
 
 Outcome CudaContext::failed_call(const char* what, CUresult code) const noexcept {
-  const bool memory = code == CUDA_ERROR_OUT_OF_MEMORY;
-  Outcome outcome = failed_outcome(memory ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR,
-                                   "the CUDA driver fails");
+  const weir_status status =
+      code == CUDA_ERROR_OUT_OF_MEMORY ? WEIR_STATUS_OUT_OF_MEMORY : WEIR_STATUS_DEVICE_ERROR;
   try {
-    outcome.message = fmt::format("domain '{}': {}: {}", domain_, what, cuda_error(code));
-  } catch (...) {  // the shorter message suffices
+    return {status, fmt::format("domain '{}': {}: {}", domain_, what, cuda_error(code))};
+  } catch (...) {
+    return failed_outcome(status, "the CUDA driver fails");
   }
-  return outcome;
 }
 
 bool CudaContext::enter() noexcept {

@@ -39,8 +39,6 @@ CudaDevice::CudaDevice(CudaOptions options, const CudaDeviceInfo& facts)
   context_.start_packers(options_.packers);
 }
 
-CudaDevice::~CudaDevice() = default;
-
 bool CudaDevice::reaches(const Device* peer) const noexcept {
   if (peer == nullptr) return true;
   if (peer->info().backend != info_.backend) return false;

@@ -26,7 +26,6 @@ class CudaDevice final : public Device {
  public:
   /// Throws Error.
   CudaDevice(CudaOptions options, const CudaDeviceInfo& facts);
-  ~CudaDevice() override;
 
   const DeviceInfo& info() const noexcept override { return info_; }
   Memory allocate(std::size_t bytes) override { return memory_.allocate(bytes); }

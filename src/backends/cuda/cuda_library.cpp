@@ -55,24 +55,16 @@ CudaLibrary open_library() {
   return found;
 }
 
-constexpr std::array kBreaking = {CUDA_ERROR_DEINITIALIZED,
-                                  CUDA_ERROR_INVALID_CONTEXT,
-                                  CUDA_ERROR_ECC_UNCORRECTABLE,
-                                  CUDA_ERROR_NVLINK_UNCORRECTABLE,
-                                  CUDA_ERROR_CONTAINED,
-                                  CUDA_ERROR_ILLEGAL_ADDRESS,
-                                  CUDA_ERROR_LAUNCH_TIMEOUT,
-                                  CUDA_ERROR_CONTEXT_IS_DESTROYED,
-                                  CUDA_ERROR_ASSERT,
-                                  CUDA_ERROR_HARDWARE_STACK_ERROR,
-                                  CUDA_ERROR_ILLEGAL_INSTRUCTION,
-                                  CUDA_ERROR_MISALIGNED_ADDRESS,
-                                  CUDA_ERROR_INVALID_ADDRESS_SPACE,
-                                  CUDA_ERROR_INVALID_PC,
-                                  CUDA_ERROR_LAUNCH_FAILED,
-                                  CUDA_ERROR_TENSOR_MEMORY_LEAK,
-                                  CUDA_ERROR_EXTERNAL_DEVICE,
-                                  CUDA_ERROR_UNKNOWN};
+// clang-format off
+constexpr std::array kBreaking = {
+  CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_ECC_UNCORRECTABLE,
+  CUDA_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_CONTAINED, CUDA_ERROR_ILLEGAL_ADDRESS,
+  CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_ASSERT,
+  CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS,
+  CUDA_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED,
+  CUDA_ERROR_TENSOR_MEMORY_LEAK, CUDA_ERROR_EXTERNAL_DEVICE, CUDA_ERROR_UNKNOWN
+};
+// clang-format on
 
 }  // namespace
 

@@ -73,20 +73,9 @@ NvrtcLibrary open_library() {
          dlerror());
   }
   NvrtcLibrary rtc;
-#define WEIR_NVRTC_FIND(name) find(library, #name, rtc.name)
-  WEIR_NVRTC_FIND(nvrtcVersion);
-  WEIR_NVRTC_FIND(nvrtcGetNumSupportedArchs);
-  WEIR_NVRTC_FIND(nvrtcGetSupportedArchs);
-  WEIR_NVRTC_FIND(nvrtcCreateProgram);
-  WEIR_NVRTC_FIND(nvrtcDestroyProgram);
-  WEIR_NVRTC_FIND(nvrtcCompileProgram);
-  WEIR_NVRTC_FIND(nvrtcGetProgramLogSize);
-  WEIR_NVRTC_FIND(nvrtcGetProgramLog);
-  WEIR_NVRTC_FIND(nvrtcGetCUBINSize);
-  WEIR_NVRTC_FIND(nvrtcGetCUBIN);
-  WEIR_NVRTC_FIND(nvrtcGetPTXSize);
-  WEIR_NVRTC_FIND(nvrtcGetPTX);
-  WEIR_NVRTC_FIND(nvrtcGetErrorString);
+#define WEIR_NVRTC_FIND(name, ...) find(library, #name, rtc.name);
+  WEIR_NVRTC_FUNCTIONS(WEIR_NVRTC_FIND)
+  find(library, "nvrtcGetErrorString", rtc.nvrtcGetErrorString);
 #undef WEIR_NVRTC_FIND
   read_facts(rtc);
   return rtc;

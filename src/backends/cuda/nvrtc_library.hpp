@@ -8,27 +8,33 @@
 
 namespace weir::rt {
 
+// clang-format off
+#define WEIR_NVRTC_FUNCTIONS(each)                                                                 \
+  each(nvrtcVersion, int* major, int* minor)                                                       \
+  each(nvrtcGetNumSupportedArchs, int* count)                                                      \
+  each(nvrtcGetSupportedArchs, int* architectures)                                                 \
+  each(nvrtcCreateProgram, Program* program, const char* text, const char* name, int headers,      \
+       const char* const* contents, const char* const* names)                                      \
+  each(nvrtcDestroyProgram, Program* program)                                                      \
+  each(nvrtcCompileProgram, Program program, int count, const char* const* options)                \
+  each(nvrtcGetProgramLogSize, Program program, std::size_t* bytes)                                \
+  each(nvrtcGetProgramLog, Program program, char* log)                                             \
+  each(nvrtcGetCUBINSize, Program program, std::size_t* bytes)                                     \
+  each(nvrtcGetCUBIN, Program program, char* code)                                                 \
+  each(nvrtcGetPTXSize, Program program, std::size_t* bytes)                                       \
+  each(nvrtcGetPTX, Program program, char* code)
+// clang-format on
+
 /// NVRTC's functions, with weir's own prototypes: only the toolkit has its header.
 struct NvrtcLibrary {
   using Program = void*;
-  using Result = int;
 
-  // NOLINTBEGIN(readability-identifier-naming): the library's names
-  Result (*nvrtcVersion)(int* major, int* minor) = nullptr;
-  Result (*nvrtcGetNumSupportedArchs)(int* count) = nullptr;
-  Result (*nvrtcGetSupportedArchs)(int* architectures) = nullptr;
-  Result (*nvrtcCreateProgram)(Program* program, const char* text, const char* name, int headers,
-                               const char* const* contents, const char* const* names) = nullptr;
-  Result (*nvrtcDestroyProgram)(Program* program) = nullptr;
-  Result (*nvrtcCompileProgram)(Program program, int count, const char* const* options) = nullptr;
-  Result (*nvrtcGetProgramLogSize)(Program program, std::size_t* bytes) = nullptr;
-  Result (*nvrtcGetProgramLog)(Program program, char* log) = nullptr;
-  Result (*nvrtcGetCUBINSize)(Program program, std::size_t* bytes) = nullptr;
-  Result (*nvrtcGetCUBIN)(Program program, char* code) = nullptr;
-  Result (*nvrtcGetPTXSize)(Program program, std::size_t* bytes) = nullptr;
-  Result (*nvrtcGetPTX)(Program program, char* code) = nullptr;
-  const char* (*nvrtcGetErrorString)(Result result) = nullptr;
-  // NOLINTEND(readability-identifier-naming)
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is a member's name
+#define WEIR_NVRTC_MEMBER(name, ...) int (*name)(__VA_ARGS__) = nullptr;
+  WEIR_NVRTC_FUNCTIONS(WEIR_NVRTC_MEMBER)
+#undef WEIR_NVRTC_MEMBER
+  // NOLINTNEXTLINE(readability-identifier-naming): named like the others
+  const char* (*nvrtcGetErrorString)(int result) = nullptr;
 
   std::string version;                  ///< "13.0"
   std::vector<unsigned> architectures;  ///< that it compiles for, ascending
