@@ -4,8 +4,8 @@
 #include <cuda.h>
 
 #include <string>
-#include <utility>
 
+#include "backend/owned_object.hpp"
 #include "base/error.hpp"
 
 namespace weir::rt {
@@ -63,25 +63,8 @@ class CudaScope {
   ~CudaScope();
 };
 
-/// Owns an object of the driver. Empty when default constructed.
 template <class T, auto release>
-class CudaOwned {
- public:
-  CudaOwned() = default;
-  explicit CudaOwned(T value) noexcept : value_(value) {}
-  CudaOwned(CudaOwned&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
-  CudaOwned& operator=(CudaOwned&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  ~CudaOwned() {
-    if (value_ != nullptr) (CudaLibrary::get().*release)(value_);
-  }
-  T get() const noexcept { return value_; }
-
- private:
-  T value_ = nullptr;
-};
+using CudaOwned = OwnedObject<CudaLibrary, T, release>;
 using CudaStream = CudaOwned<CUstream, &CudaLibrary::cuStreamDestroy>;
 using CudaEvent = CudaOwned<CUevent, &CudaLibrary::cuEventDestroy>;
 using CudaPool = CudaOwned<CUmemoryPool, &CudaLibrary::cuMemPoolDestroy>;

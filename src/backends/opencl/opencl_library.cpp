@@ -19,17 +19,17 @@ OpenClLibrary open_library() {
          dlerror());
   }
   OpenClLibrary found;
-#define WEIR_OPENCL_FIND(name)                                                           \
-  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #name));            \
+#define WEIR_OPENCL_FIND(name) \
+  found.name = reinterpret_cast<decltype(found.name)>(dlsym(library, #name));
+  WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_FIND)
+  WEIR_OPENCL_2_FUNCTIONS(WEIR_OPENCL_FIND)
+#undef WEIR_OPENCL_FIND
+#define WEIR_OPENCL_CHECK(name)                                                          \
   if (found.name == nullptr) {                                                           \
     fail(WEIR_STATUS_UNAVAILABLE, "{} has no {}: OpenCL 1.2 is needed", kLoader, #name); \
   }
-  WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_FIND)
-#undef WEIR_OPENCL_FIND
-  found.clSetKernelArgSVMPointer = reinterpret_cast<decltype(found.clSetKernelArgSVMPointer)>(
-      dlsym(library, "clSetKernelArgSVMPointer"));
-  found.clSVMAlloc = reinterpret_cast<decltype(found.clSVMAlloc)>(dlsym(library, "clSVMAlloc"));
-  found.clSVMFree = reinterpret_cast<decltype(found.clSVMFree)>(dlsym(library, "clSVMFree"));
+  WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_CHECK)
+#undef WEIR_OPENCL_CHECK
   return found;
 }
 

@@ -1,14 +1,15 @@
 // The OpenCL loader, opened at run time, so that programs start on machines without it.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 200
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue()
 #include <CL/cl.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "backend/owned_object.hpp"
 #include "base/error.hpp"
 
 namespace weir::rt {
@@ -28,23 +29,17 @@ namespace weir::rt {
   each(clReleaseKernel) each(clReleaseMemObject) each(clReleaseProgram) each(clRetainEvent)        \
   each(clSetEventCallback) each(clSetKernelArg) each(clWaitForEvents)
 // clang-format on
+/// Of OpenCL 2.0: nullptr where the loader is older.
+#define WEIR_OPENCL_2_FUNCTIONS(each) \
+  each(clSetKernelArgSVMPointer) each(clSVMAlloc) each(clSVMFree)
 
 /// The functions that weir calls, under their own names.
 struct OpenClLibrary {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): it is a member's name
 #define WEIR_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
   WEIR_OPENCL_FUNCTIONS(WEIR_OPENCL_MEMBER)
+  WEIR_OPENCL_2_FUNCTIONS(WEIR_OPENCL_MEMBER)
 #undef WEIR_OPENCL_MEMBER
-
-  /// Of OpenCL 2.0: nullptr where the loader is older.
-  // NOLINTNEXTLINE(readability-identifier-naming): named like the others
-  cl_int(CL_API_CALL* clSetKernelArgSVMPointer)(cl_kernel kernel, cl_uint index,
-                                                const void* address) = nullptr;
-  // NOLINTNEXTLINE(readability-identifier-naming)
-  void*(CL_API_CALL* clSVMAlloc)(cl_context context, cl_bitfield flags, std::size_t bytes,
-                                 cl_uint alignment) = nullptr;
-  // NOLINTNEXTLINE(readability-identifier-naming)
-  void(CL_API_CALL* clSVMFree)(cl_context context, void* address) = nullptr;
 
   /// Opens the loader on first use. Throws Error{unavailable} that says what to install.
   static const OpenClLibrary& get();
@@ -59,25 +54,8 @@ weir_status opencl_failure(cl_int code) noexcept;
 /// Throws Error unless code is CL_SUCCESS. `what` names the call in the message.
 void check_opencl(cl_int code, const std::string& what);
 
-/// Owns an OpenCL object. Empty when default constructed.
 template <class T, auto release>
-class OpenClOwned {
- public:
-  OpenClOwned() = default;
-  explicit OpenClOwned(T value) noexcept : value_(value) {}
-  OpenClOwned(OpenClOwned&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
-  OpenClOwned& operator=(OpenClOwned&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  ~OpenClOwned() {
-    if (value_ != nullptr) (OpenClLibrary::get().*release)(value_);
-  }
-  T get() const noexcept { return value_; }
-
- private:
-  T value_ = nullptr;
-};
+using OpenClOwned = OwnedObject<OpenClLibrary, T, release>;
 using OpenClContext = OpenClOwned<cl_context, &OpenClLibrary::clReleaseContext>;
 using OpenClQueue = OpenClOwned<cl_command_queue, &OpenClLibrary::clReleaseCommandQueue>;
 using OpenClBuffer = OpenClOwned<cl_mem, &OpenClLibrary::clReleaseMemObject>;

@@ -39,9 +39,8 @@ OpenClDeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
   const auto type = opencl_fact<cl_device_type>(id, CL_DEVICE_TYPE);
   const auto runs = opencl_fact<cl_device_exec_capabilities>(id, CL_DEVICE_EXECUTION_CAPABILITIES);
   info.native = (type & CL_DEVICE_TYPE_CPU) != 0 && (runs & CL_EXEC_NATIVE_KERNEL) != 0;
-  constexpr cl_device_info kSharedVirtualMemory = 0x1053;  // of OpenCL 2.0
   const OpenClLibrary& cl = OpenClLibrary::get();
-  info.shares_addresses = opencl_fact<cl_bitfield>(id, kSharedVirtualMemory) != 0 &&
+  info.shares_addresses = opencl_fact<cl_bitfield>(id, CL_DEVICE_SVM_CAPABILITIES) != 0 &&
                           cl.clSetKernelArgSVMPointer != nullptr && cl.clSVMAlloc != nullptr &&
                           cl.clSVMFree != nullptr;
   info.compiles = opencl_fact<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != 0;

@@ -225,7 +225,8 @@ void RankPlace::on_progress() noexcept {
 }
 
 void RankPlace::on_rank_lost(const Outcome& why) noexcept {
-  stop_sending(failed_outcome(why.status, why.message.c_str()));
+  completions_.end(failed_outcome(why.status, why.message.c_str()));
+  parking_.unpark_one();
 }
 
 /// Gives up a rank to which jobs cannot be sent. It may still run jobs that are failed here, and
@@ -233,11 +234,6 @@ void RankPlace::on_rank_lost(const Outcome& why) noexcept {
 void RankPlace::abandon(Outcome why) noexcept {
   const char* const because = why.message.c_str();
   device_.client().port().drop(device_.rank(), reason("cannot be told what to do: ", because));
-  stop_sending(std::move(why));
-}
-
-/// Records that nothing can be sent any more.
-void RankPlace::stop_sending(Outcome why) noexcept {
   completions_.end(std::move(why));
   parking_.unpark_one();
 }

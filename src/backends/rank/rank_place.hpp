@@ -77,7 +77,6 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   void give_back(Slot& slot, Outcome outcome) noexcept;
   void fail_job(Slot& slot) noexcept;
   void abandon(Outcome why) noexcept;
-  void stop_sending(Outcome why) noexcept;
   bool has_work() const noexcept;
   void idle() noexcept;
 

@@ -157,23 +157,23 @@ void ServedPlace::refuse(Entry& entry, Outcome why) noexcept {
 
 // ---- Jobs --------------------------------------------------------------------------------------
 
-bool ServedPlace::Feed::next(Worker&, Job& job) noexcept {
-  if (!place_.has_new()) return false;
-  const std::uint64_t number = place_.taken_.load(std::memory_order_relaxed) + 1;
-  job = place_.entry_of(number).job;
-  place_.taken_.store(number, std::memory_order_seq_cst);
+bool ServedPlace::next(Worker&, Job& job) noexcept {
+  if (!has_work()) return false;
+  const std::uint64_t number = taken_.load(std::memory_order_relaxed) + 1;
+  job = entry_of(number).job;
+  taken_.store(number, std::memory_order_seq_cst);
   return true;
 }
 
-void ServedPlace::Feed::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
-  const std::size_t before = place_.done_.bytes().size();
+void ServedPlace::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
+  const std::size_t before = done_.bytes().size();
   try {
-    place_.note_done(job, worker.index, outcome);
+    note_done(job, worker.index, outcome);
   } catch (...) {  // no memory for the message of a failure
-    place_.done_.cut(before);
-    place_.send_done();
+    done_.cut(before);
+    send_done();
     outcome.message.clear();
-    place_.note_done(job, worker.index, outcome);
+    note_done(job, worker.index, outcome);
   }
 }
 

@@ -19,7 +19,7 @@ namespace weir::rt {
 /// Runs the jobs of rank 0 in dependence order and reports completions in batches. It has no
 /// thread: the thread that receives a message or completes a job serves, and polling workers
 /// receive messages, so that a job needs no thread switch.
-class ServedPlace final {
+class ServedPlace final : private PlaceFeed {
  public:
   /// Throws Error.
   ServedPlace(Port& port, ServedDevice& device, std::uint32_t number, const PlaceRequest& request);
@@ -45,21 +45,10 @@ class ServedPlace final {
     Outcome refused;  ///< why it cannot run
   };
 
-  /// Feeds the jobs of messages to the queue.
-  class Feed final : public PlaceFeed {
-   public:
-    explicit Feed(ServedPlace& place) noexcept : place_(place) {}
-    bool next(Worker& worker, Job& job) noexcept override;
-    void finish(Worker& worker, Job& job, Outcome outcome) noexcept override;
-    bool has_work() const noexcept override { return place_.has_new(); }
-
-   private:
-    ServedPlace& place_;
-  };
   /// Resolves the dependences of jobs.
   class Queue final : public JobQueue {
    public:
-    explicit Queue(ServedPlace& place) : JobQueue(place.feed_), place_(place) {}
+    explicit Queue(ServedPlace& place) : JobQueue(place), place_(place) {}
     bool serve_once() noexcept { return serve(); }
     void poll() noexcept override;
     void about_to_block() noexcept override { place_.port_.about_to_block(); }
@@ -74,7 +63,10 @@ class ServedPlace final {
   };
 
   Entry& entry_of(std::uint64_t number) noexcept { return entries_[number % JobQueue::kWindow]; }
-  bool has_new() const noexcept {
+  // The feed of the queue: the jobs of messages.
+  bool next(Worker& worker, Job& job) noexcept override;
+  void finish(Worker& worker, Job& job, Outcome outcome) noexcept override;
+  bool has_work() const noexcept override {
     return taken_.load(std::memory_order_seq_cst) < arrived_.load(std::memory_order_seq_cst);
   }
   void take_one(WireReader& message, const FindDevice& find);
@@ -97,7 +89,6 @@ class ServedPlace final {
   std::size_t done_start_ = 0, done_jobs_ = 0;
   std::uint64_t copied_bytes_ = 0;  ///< since the last report; by the serving thread
 
-  Feed feed_{*this};
   Queue queue_{*this};
   std::unique_ptr<PlaceDriver> cores_;
 };
