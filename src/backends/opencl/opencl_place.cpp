@@ -80,7 +80,6 @@ bool OpenClPlace::has_room() const noexcept {
   return !jobs_.full() && commands_.in_flight() < kMaxUnobserved;
 }
 
-/// Takes a job from the feed. Returns null if there is none, or no room.
 OpenClJob* OpenClPlace::take() noexcept {
   if (!has_room()) return nullptr;
   OpenClJob& job = jobs_.free_slot();
@@ -91,9 +90,6 @@ OpenClJob* OpenClPlace::take() noexcept {
   return &job;
 }
 
-/// Adds the events that a job waits for, and checks whether one has failed. `command` is the first
-/// job of its command, whose jobs run in order. A compiled kernel does not check events of its own
-/// round: it would cost a driver call for each.
 void OpenClPlace::add_waits(OpenClJob& job, std::uint64_t command) {
   const bool asks = job.job.source == nullptr || repairs_.broken();
   for (const std::uint64_t earlier : job.waits) {
@@ -104,8 +100,6 @@ void OpenClPlace::add_waits(OpenClJob& job, std::uint64_t command) {
   }
 }
 
-/// Follows a driver command that was enqueued. Without an event nothing was enqueued, and the job
-/// ends.
 void OpenClPlace::finish_launch(OpenClJob& job) noexcept {
   if (!job.outcome.ok()) jobs_.note_failure(job);
   if (job.event == nullptr) {
@@ -118,8 +112,6 @@ void OpenClPlace::finish_launch(OpenClJob& job) noexcept {
   watch(job);
 }
 
-/// Polls a command only once all its predecessors have been returned to the feed; then launches a
-/// held job.
 void OpenClPlace::watch(OpenClJob& job) noexcept {
   if (jobs_.follow(job)) return;
   if (job.held) {
@@ -129,13 +121,10 @@ void OpenClPlace::watch(OpenClJob& job) noexcept {
   }
 }
 
-/// Stops polling an orphaned command if none of its predecessors has failed. Returns whether it
-/// was polled.
 bool OpenClPlace::can_relaunch(const OpenClJob& job) noexcept {
   return !jobs_.is_poisoned(job) && commands_.remove(job);
 }
 
-/// Ends a job that was not enqueued.
 void OpenClPlace::fail(OpenClJob& job, cl_int code) noexcept {
   job.job.started_ns = job.job.ended_ns = sys::now_ns();
   job.outcome = failed_opencl_call(code);

@@ -90,11 +90,22 @@ class OpenClPlace : public PlaceDriver {
   virtual bool resubmit() noexcept = 0;
 
   // By the thread of the place.
+  /// Takes a job from the feed. Returns null if there is none, or no room.
   OpenClJob* take() noexcept;
+  /// Adds the events that a job waits for, and checks whether one has failed. `command` is the
+  /// first job of its command, whose jobs run in order. A compiled kernel does not check events of
+  /// its own round: it would cost a driver call for each.
   void add_waits(OpenClJob& job, std::uint64_t command);
+  /// Follows a driver command that was enqueued. Without an event nothing was enqueued, and the job
+  /// ends.
   void finish_launch(OpenClJob& job) noexcept;
+  /// Stops polling an orphaned command if none of its predecessors has failed. Returns whether it
+  /// was polled.
   bool can_relaunch(const OpenClJob& job) noexcept;
+  /// Polls a command only once all its predecessors have been returned to the feed; then launches a
+  /// held job.
   void watch(OpenClJob& job) noexcept;
+  /// Ends a job that was not enqueued.
   void fail(OpenClJob& job, cl_int code) noexcept;
   /// Marks a job as complete. Any thread, which must not access the job afterwards.
   void end(OpenClJob& job) noexcept {
