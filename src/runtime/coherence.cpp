@@ -1,6 +1,7 @@
 #include "runtime/coherence.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <tuple>
 #include <utility>
 
@@ -53,17 +54,17 @@ ArrivalEstimate Coherence::arrival_in(const QueuePlace& queue_place,
   ArrivalEstimate arrival;
   arrival.link_free_ns = arena_of(queue_place.domain().residency().memory()).link.in_free_ns;
   for (const PieceUse& use : uses) {
-    const Piece& piece = *use.piece();
+    Piece& piece = *use.piece();
     arrival.value_ns = std::max(arrival.value_ns, piece.ready_ns);
     if (!use.reads()) continue;
     const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
     if (!piece.valid_in(memory)) {
       add_copies(queue_place, piece, memory, arrival);
       if (use.writes() && !piece.valid_on_host()) {  // a copy back to the host may be needed
-        arrival.copying_ns += arena_of(memory_of(piece)).link.copy_ns(piece.bytes());
+        arrival.copying_ns += arena_of(piece.first_valid_memory()).link.copy_ns(piece.bytes());
       }
     } else {
-      arrival.ready_ns = std::max(arrival.ready_ns, storage_of(piece, memory).ready_ns);
+      arrival.ready_ns = std::max(arrival.ready_ns, piece.storage_in(memory).ready_ns);
     }
   }
   arrival.ready_ns = std::max(arrival.ready_ns, arrival.value_ns);
@@ -77,7 +78,7 @@ void Coherence::add_copies(const QueuePlace& queue_place, const Piece& piece, st
   std::int64_t from_ns = std::max({now_ns_, piece.ready_ns, piece.host_storage.ready_ns});
   const Storage* const direct = memory != kHostMemory ? source_for(queue_place, piece) : nullptr;
   if (!piece.valid_on_host() && direct == nullptr) {
-    const Link& out = arena_of(memory_of(piece)).link;
+    const Link& out = arena_of(piece.first_valid_memory()).link;
     const std::int64_t copy_ns = out.copy_ns(piece.bytes());
     from_ns = std::max(from_ns, out.half_duplex ? out.in_free_ns : out.out_free_ns) + copy_ns;
     arrival.copying_ns += copy_ns;
@@ -91,8 +92,7 @@ void Coherence::add_copies(const QueuePlace& queue_place, const Piece& piece, st
   arrival.ready_ns = std::max(arrival.ready_ns, from_ns);
 }
 
-// ---- Uses
-// ----------------------------------------------------------------------------------------
+// ---- Uses --------------------------------------------------------------------------------------
 
 PieceUse::PieceUse(const NamedUse& named, Region* kept) noexcept : named_{}, buffer_(named.buffer) {
   const Region& region = named.region;
@@ -126,7 +126,10 @@ void Coherence::prepare(QueuePlace& queue_place, std::span<const PieceUse> uses,
   for (const PieceUse& use : uses) use.piece()->pin_mark = pin_;
   for (const PieceUse& use : uses) {
     use.piece()->last_use = sequence;
-    write_back_peers(*use.piece(), use.writes());
+    for (Piece* peer : use.piece()->peers) {  // overlapping pieces exchange their bytes on the host
+      if (!peer->valid_on_host()) write_back(*peer);
+      if (use.writes()) peer->valid = 1;
+    }
   }
   operands.clear();
   for (const PieceUse& use : uses) {
@@ -137,9 +140,15 @@ void Coherence::prepare(QueuePlace& queue_place, std::span<const PieceUse> uses,
   waits.clear();
   for (const PieceUse& use : uses) {
     const std::uint16_t memory = queue_place.memory_of(*use.piece()->host_storage.buffer);
-    add_waits(*use.piece(), storage_of(*use.piece(), memory), use.writes(), queue_place.index,
+    add_waits(*use.piece(), use.piece()->storage_in(memory), use.writes(), queue_place.index,
               waits);
-    if (memory != kHostMemory) add_failed_peers(*use.piece(), waits);
+    if (memory == kHostMemory) continue;
+    // Failed tasks that never had a place and would have written bytes of the piece: no copy of
+    // theirs in host memory carries the failure.
+    for (const Piece* peer : use.piece()->peers) {
+      const Use& writer = peer->host_storage.writer;
+      if (writer.queue_place == Use::kNoPlace) add_wait(writer, Use::kNoPlace, waits);
+    }
   }
 }
 
@@ -148,7 +157,7 @@ void Coherence::note(const QueuePlace& queue_place, std::span<const PieceUse> us
   for (const PieceUse& use : uses) {
     Piece& piece = *use.piece();
     const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
-    note_use(storage_of(piece, memory), {event, queue_place.index}, use.writes());
+    note_use(piece.storage_in(memory), {event, queue_place.index}, use.writes());
     if (!use.writes()) continue;
     piece.valid = std::uint64_t{1} << memory;
     piece.owner = queue_place.index;
@@ -209,7 +218,15 @@ void Coherence::carry_failures_over() {
 }
 
 void Coherence::drop_completed_uses() {
-  pieces_.each([this](Piece& piece) { invalidate_failed(piece); });
+  pieces_.each([this](Piece& piece) {
+    const auto invalidate_failed = [&](const Storage* storage) {
+      if (storage == nullptr || !failed(storage->writer)) return;
+      piece.valid &= ~(std::uint64_t{1} << storage->memory);
+    };
+    invalidate_failed(&piece.host_storage);
+    for (const Storage* slot : piece.slots) invalidate_failed(slot);
+    if (piece.valid == 0) piece.valid = 1;
+  });
   const auto forget = [this](Storage& storage) {
     if (is_complete(storage.writer)) storage.writer = {};
     if (is_complete(storage.earlier_writer)) storage.earlier_writer = {};
@@ -220,19 +237,6 @@ void Coherence::drop_completed_uses() {
     for (const auto& slot : arena.slots) forget(*slot);
     free_abandoned(arena);
   }
-}
-
-/// Marks the memories that a failed task or copy wrote as not valid. If none remains, the host
-/// memory counts as valid.
-void Coherence::invalidate_failed(Piece& piece) const noexcept {
-  const auto distrust = [&](const Storage* storage) {
-    if (storage != nullptr && failed(storage->writer)) {
-      piece.valid &= ~(std::uint64_t{1} << storage->memory);
-    }
-  };
-  distrust(&piece.host_storage);
-  for (const Storage* slot : piece.slots) distrust(slot);
-  if (piece.valid == 0) piece.valid = 1;
 }
 
 void Coherence::forget(const Buffer& buffer) noexcept {
@@ -291,16 +295,6 @@ void Coherence::add_waits(const Piece& piece, const Storage& storage, bool write
   for (const Piece* peer : piece.peers) add_waits(peer->host_storage, writes, queue_place, waits);
 }
 
-/// Adds the failed tasks that never had a place and would have written bytes of the piece: no copy
-/// of theirs in host memory carries the failure.
-void Coherence::add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const {
-  for (const Piece* peer : piece.peers) {
-    const Use& writer = peer->host_storage.writer;
-    if (writer.queue_place == Use::kNoPlace && !has_succeeded(writer))
-      waits.push_back(writer.event);
-  }
-}
-
 void Coherence::make_room_to_note(Storage& storage, std::size_t uses) {
   std::vector<Use>& readers = storage.readers;
   if (readers.capacity() >= readers.size() + uses) return;
@@ -320,22 +314,6 @@ void Coherence::note_use(Storage& storage, const Use& use, bool writes) noexcept
 
 // ---- Copies ------------------------------------------------------------------------------------
 
-/// Writes overlapping pieces back: they exchange their bytes in host memory.
-void Coherence::write_back_peers(Piece& piece, bool writes) {
-  for (Piece* peer : piece.peers) {
-    if (!peer->valid_on_host()) write_back(*peer);
-    if (writes) peer->valid = 1;
-  }
-}
-
-Storage& Coherence::storage_of(Piece& piece, std::uint16_t memory) noexcept {
-  return memory == kHostMemory ? piece.host_storage : *piece.slots[memory];
-}
-
-const Storage& Coherence::storage_of(const Piece& piece, std::uint16_t memory) noexcept {
-  return memory == kHostMemory ? piece.host_storage : *piece.slots[memory];
-}
-
 Storage& Coherence::make_valid(QueuePlace& queue_place, Piece& piece, bool reads) {
   const std::uint16_t memory = queue_place.memory_of(*piece.host_storage.buffer);
   if (memory == kHostMemory) {
@@ -343,7 +321,10 @@ Storage& Coherence::make_valid(QueuePlace& queue_place, Piece& piece, bool reads
     return piece.host_storage;
   }
   ArenaSlot& slot = slot_of(queue_place, piece, memory);
-  if (reads && !piece.valid_in(memory)) copy_in(queue_place, piece, slot);
+  if (!reads || piece.valid_in(memory)) return slot;
+  Storage* const source = source_for(queue_place, piece);
+  if (source == nullptr && !piece.valid_on_host()) write_back(piece);
+  transfer(queue_place, piece, source != nullptr ? *source : piece.host_storage, slot);
   return slot;
 }
 
@@ -359,24 +340,18 @@ Storage* Coherence::source_for(const QueuePlace& queue_place, const Piece& piece
   return nullptr;
 }
 
-void Coherence::copy_in(QueuePlace& queue_place, Piece& piece, ArenaSlot& slot) {
-  Storage* const source = source_for(queue_place, piece);
-  if (source == nullptr && !piece.valid_on_host()) write_back(piece);
-  transfer(queue_place, piece, source != nullptr ? *source : piece.host_storage, slot);
-}
-
-/// Returns the first device memory with the newest contents of a piece that is not valid on the
-/// host.
-std::uint16_t Coherence::memory_of(const Piece& piece) noexcept {
-  std::uint16_t memory = 1;
-  while (!piece.valid_in(memory)) ++memory;
-  return memory;
-}
-
+/// Enqueues the copy in a place with the memory, preferably the one that wrote the slot: it needs
+/// no event.
 void Coherence::write_back(Piece& piece) {
-  const std::uint16_t memory = memory_of(piece);
-  Storage& slot = *piece.slots[memory];
-  transfer(queue_place_of(memory, slot), piece, slot, piece.host_storage);
+  Storage& slot = *piece.slots[piece.first_valid_memory()];
+  const auto fits = [&](const QueuePlace& queue_place) {
+    return queue_place.domain().residency().memory() == slot.memory;
+  };
+  const std::uint32_t writer = slot.writer.queue_place;
+  QueuePlace& from = writer < queue_places_.size() && fits(queue_places_[writer])
+                         ? queue_places_[writer]
+                         : *std::find_if(queue_places_.begin(), queue_places_.end(), fits);
+  transfer(from, piece, slot, piece.host_storage);
 }
 
 /// Enqueues a copy in a place of the device at one end. The other end may belong to another place.
@@ -405,16 +380,6 @@ void Coherence::transfer(QueuePlace& queue_place, Piece& piece, Storage& source,
       piece.bytes());
   (target.memory == kHostMemory ? queue_place.share.bytes_out : queue_place.share.bytes_in) +=
       piece.bytes();
-}
-
-/// Returns a place with this memory, preferably the one that wrote the slot: it needs no event.
-QueuePlace& Coherence::queue_place_of(std::uint16_t memory, const Storage& slot) {
-  const auto fits = [&](const QueuePlace& queue_place) {
-    return queue_place.domain().residency().memory() == memory;
-  };
-  const std::uint32_t writer = slot.writer.queue_place;
-  if (writer < queue_places_.size() && fits(queue_places_[writer])) return queue_places_[writer];
-  return *std::find_if(queue_places_.begin(), queue_places_.end(), fits);
 }
 
 // ---- Memory of devices -------------------------------------------------------------------------
@@ -452,81 +417,80 @@ void Coherence::clear_poison(QueuePlace& queue_place, ArenaSlot& slot) {
 /// prefers larger slots to abandoning a slot, because abandoned memory stays in use until its
 /// actions are complete, and the domain would have to evict for the new one.
 Coherence::ArenaSlot* Coherence::take_slot_in(DeviceArena& arena, std::uint64_t bytes) {
-  if (ArenaSlot* const fit = unused_in(arena, bytes, bytes)) return fit;
+  if (ArenaSlot* const fit = arena.unused_slot(bytes, bytes)) return fit;
   if (arena.used + bytes <= arena.domain->residency().capacity()) return &new_slot(arena, bytes);
-  if (ArenaSlot* const larger = unused_in(arena, bytes, UINT64_MAX)) return larger;
-  if (ArenaSlot* const unfit = unused_in(arena, 0, bytes)) {
-    abandon(arena, *unfit);
+  if (ArenaSlot* const larger = arena.unused_slot(bytes, UINT64_MAX)) return larger;
+  if (ArenaSlot* const unfit = arena.unused_slot(0, bytes)) {
+    arena.abandon(*unfit);
     return nullptr;
   }
-  ArenaSlot* const victim = victim_in(arena, bytes);
+  ArenaSlot* const victim = arena.victim(bytes, pin_);
   if (victim == nullptr)
     return &new_slot(arena, bytes);  // the domain evicts, or reports why it cannot
-  evict(*victim);
+  evict(arena, *victim);
   return victim->bytes >= bytes ? victim : nullptr;
-}
-
-/// Returns a slot without a piece whose size is in [least, most], nullptr if there is none.
-Coherence::ArenaSlot* Coherence::unused_in(const DeviceArena& arena, std::uint64_t least,
-                                           std::uint64_t most) noexcept {
-  if (arena.unused == 0) return nullptr;
-  const auto found = std::ranges::find_if(arena.slots, [&](const auto& slot) {
-    return slot->piece == nullptr && slot->bytes >= least && slot->bytes <= most;
-  });
-  return found != arena.slots.end() ? found->get() : nullptr;
 }
 
 Coherence::ArenaSlot& Coherence::new_slot(DeviceArena& arena, std::uint64_t bytes) {
   free_abandoned(arena);
-  auto slot = std::make_unique<ArenaSlot>();
-  slot->owned = registry_.buffers().make_device_buffer(bytes);
-  slot->buffer = slot->owned.get();
-  slot->memory = arena.domain->residency().memory();
-  slot->bytes = bytes;
-  arena.slots.push_back(std::move(slot));
-  arena.used += bytes;
-  ++arena.unused;
-  return *arena.slots.back();
-}
-
-/// Returns the slot that is cheapest to evict: first one without the newest contents, then the one
-/// that is needed last, then one of the same size.
-Coherence::ArenaSlot* Coherence::victim_in(const DeviceArena& arena,
-                                           std::uint64_t bytes) const noexcept {
-  const auto cost = [&](const ArenaSlot& slot) {
-    const Piece& piece = *slot.piece;
-    const std::uint64_t next = piece.next_use();
-    return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - next, slot.bytes != bytes,
-                      piece.last_use);
-  };
-  ArenaSlot* best = nullptr;
-  for (const auto& slot : arena.slots) {
-    if (slot->piece == nullptr || slot->piece->pin_mark == pin_) continue;
-    if (best == nullptr || cost(*slot) < cost(*best)) best = slot.get();
-  }
-  return best;
+  return arena.add(registry_.buffers().make_device_buffer(bytes), bytes);
 }
 
 /// Takes the slot from its piece. Writes the piece back if no other memory has its newest contents.
-void Coherence::evict(ArenaSlot& slot) {
+void Coherence::evict(DeviceArena& arena, ArenaSlot& slot) {
   Piece& piece = *slot.piece;
   const std::uint64_t here = std::uint64_t{1} << slot.memory;
   if (piece.valid == here) write_back(piece);
   piece.valid &= ~here;
   piece.slots[slot.memory] = nullptr;
   slot.piece = nullptr;
-  ++arenas_.at(slot.memory).unused;
+  ++arena.unused;
 }
 
-/// Moves a slot without a piece to the abandoned ones, because actions may still use its memory.
-void Coherence::abandon(DeviceArena& arena, ArenaSlot& slot) {
-  arena.abandoned.push_back(nullptr);
+Coherence::ArenaSlot* Coherence::DeviceArena::unused_slot(std::uint64_t least,
+                                                          std::uint64_t most) const noexcept {
+  if (unused == 0) return nullptr;
+  const auto found = std::ranges::find_if(slots, [&](const auto& slot) {
+    return slot->piece == nullptr && slot->bytes >= least && slot->bytes <= most;
+  });
+  return found != slots.end() ? found->get() : nullptr;
+}
+
+Coherence::ArenaSlot* Coherence::DeviceArena::victim(std::uint64_t bytes,
+                                                     std::uint64_t pin) const noexcept {
+  const auto cost = [&](const ArenaSlot& slot) {
+    const Piece& piece = *slot.piece;
+    return std::tuple(piece.valid_in(slot.memory), UINT64_MAX - piece.next_use(),
+                      slot.bytes != bytes, piece.last_use);
+  };
+  ArenaSlot* best = nullptr;
+  for (const auto& slot : slots) {
+    if (slot->piece == nullptr || slot->piece->pin_mark == pin) continue;
+    if (best == nullptr || cost(*slot) < cost(*best)) best = slot.get();
+  }
+  return best;
+}
+
+Coherence::ArenaSlot& Coherence::DeviceArena::add(Owned<weir_buffer> buffer, std::uint64_t bytes) {
+  ArenaSlot& slot = *slots.emplace_back(std::make_unique<ArenaSlot>());
+  slot.owned = std::move(buffer);
+  slot.buffer = slot.owned.get();
+  slot.memory = domain->residency().memory();
+  slot.bytes = bytes;
+  used += bytes;
+  ++unused;
+  return slot;
+}
+
+void Coherence::DeviceArena::abandon(ArenaSlot& slot) {
+  assert(slot.piece == nullptr);
   const auto at =
-      std::ranges::find_if(arena.slots, [&](const auto& owned) { return owned.get() == &slot; });
-  arena.abandoned.back() = std::move(*at);
-  arena.slots.erase(at);
-  arena.used -= slot.bytes;
-  --arena.unused;
+      std::ranges::find_if(slots, [&](const auto& owned) { return owned.get() == &slot; });
+  abandoned.reserve(abandoned.size() + 1);
+  abandoned.push_back(std::move(*at));
+  slots.erase(at);
+  used -= slot.bytes;
+  --unused;
 }
 
 void Coherence::free_abandoned(DeviceArena& arena) {

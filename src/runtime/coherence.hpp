@@ -154,7 +154,8 @@ class Coherence {
   /// Attaches failures to the pieces, so that later tasks inherit them after the streams have
   /// dropped theirs.
   void carry_failures_over();
-  /// Drops completed uses, and invalidates the memories that failed ones wrote.
+  /// Drops completed uses, and invalidates the memories that failed ones wrote; if none remains,
+  /// the host memory counts as valid.
   void drop_completed_uses();
   /// Removes all pieces of a buffer. Nothing may use them.
   void forget(const Buffer& buffer) noexcept;
@@ -184,6 +185,15 @@ class Coherence {
   struct DeviceArena {
     explicit DeviceArena(Domain& of) noexcept : domain(&of), link(of.info()) {}
 
+    /// Returns a slot without a piece whose size is in [least, most], nullptr if there is none.
+    ArenaSlot* unused_slot(std::uint64_t least, std::uint64_t most) const noexcept;
+    /// Returns the slot that is cheapest to evict, none of a piece with this pin mark: first one
+    /// without the newest contents, then the one that is needed last, then one of the same size.
+    ArenaSlot* victim(std::uint64_t bytes, std::uint64_t pin) const noexcept;
+    ArenaSlot& add(Owned<weir_buffer> buffer, std::uint64_t bytes);
+    /// Moves a slot without a piece to the abandoned ones, because actions may still use it.
+    void abandon(ArenaSlot& slot);
+
     Domain* domain;
     Link link;
     std::uint64_t used = 0;
@@ -201,34 +211,25 @@ class Coherence {
                  std::vector<weir_event>& waits) const;
   void add_waits(const Piece& piece, const Storage& storage, bool writes, std::uint32_t queue_place,
                  std::vector<weir_event>& waits) const;
-  void add_failed_peers(const Piece& piece, std::vector<weir_event>& waits) const;
+
   /// Reserves memory for note_use(), which must not fail after the enqueue.
   void make_room_to_note(Storage& storage, std::size_t uses);
   void note_use(Storage& storage, const Use& use, bool writes) noexcept;
-  static Storage& storage_of(Piece& piece, std::uint16_t memory) noexcept;
-  static const Storage& storage_of(const Piece& piece, std::uint16_t memory) noexcept;
-  static std::uint16_t memory_of(const Piece& piece) noexcept;
+
   void add_copies(const QueuePlace& queue_place, const Piece& piece, std::uint16_t memory,
                   ArrivalEstimate& arrival) const noexcept;
 
-  void invalidate_failed(Piece& piece) const noexcept;
-  void write_back_peers(Piece& piece, bool writes);
   Storage& make_valid(QueuePlace& queue_place, Piece& piece, bool reads);
   Storage* source_for(const QueuePlace& queue_place, const Piece& piece) const noexcept;
-  void copy_in(QueuePlace& queue_place, Piece& piece, ArenaSlot& slot);
+
   void write_back(Piece& piece);
   void transfer(QueuePlace& queue_place, Piece& piece, Storage& source, Storage& target);
-  QueuePlace& queue_place_of(std::uint16_t memory, const Storage& slot);
 
   ArenaSlot& slot_of(QueuePlace& queue_place, Piece& piece, std::uint16_t memory);
   void clear_poison(QueuePlace& queue_place, ArenaSlot& slot);
   ArenaSlot* take_slot_in(DeviceArena& arena, std::uint64_t bytes);
-  static ArenaSlot* unused_in(const DeviceArena& arena, std::uint64_t least,
-                              std::uint64_t most) noexcept;
   ArenaSlot& new_slot(DeviceArena& arena, std::uint64_t bytes);
-  ArenaSlot* victim_in(const DeviceArena& arena, std::uint64_t bytes) const noexcept;
-  void evict(ArenaSlot& slot);
-  void abandon(DeviceArena& arena, ArenaSlot& slot);
+  void evict(DeviceArena& arena, ArenaSlot& slot);
   void free_abandoned(DeviceArena& arena);
 
   Registry& registry_;

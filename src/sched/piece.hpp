@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -80,6 +81,14 @@ struct Piece {
 
   bool valid_in(std::uint16_t where) const noexcept { return (valid >> where & 1) != 0; }
   bool valid_on_host() const noexcept { return valid_in(kHostMemory); }
+  /// Returns the first device memory with the newest contents. The piece is not valid on the host.
+  std::uint16_t first_valid_memory() const noexcept {
+    return static_cast<std::uint16_t>(std::countr_zero(valid & ~std::uint64_t{1}));
+  }
+  /// Returns the storage in a memory that has one.
+  Storage& storage_in(std::uint16_t memory) noexcept {
+    return memory == kHostMemory ? host_storage : *slots[memory];
+  }
   std::uint64_t bytes() const noexcept { return region.bytes(); }
 
   DeferredUses& deferred_as(UseKind kind) noexcept {

@@ -133,7 +133,7 @@ MUTANTS = [
     Mutant("what is held does not wait", "src/core/engine.cpp",
            "  action.host_ordered = true;\n  resolve(action);", "  resolve(action);", ("unit_core",)),
     Mutant("memory that a copy did not fill is believed", "src/runtime/coherence.cpp",
-           "pieces_.each([this](Piece& piece) { invalidate_failed(piece); });",
+           "      piece.valid &= ~(std::uint64_t{1} << storage->memory);\n",
            "", ("queue_programs",)),
     Mutant("a flush passes failures on", "src/core/engine.cpp",
            "if (!tracks_operands() || action.non_ordering) return;",
