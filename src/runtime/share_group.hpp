@@ -15,8 +15,8 @@
 #include "base/error.hpp"
 #include "net/group_hub.hpp"
 #include "net/window.hpp"
+#include "sched/chunk_source.hpp"
 #include "sched/range_set.hpp"
-#include "sched/share_counter.hpp"
 
 namespace weir::rt {
 
@@ -34,12 +34,37 @@ struct PartReport {
   double work_done = 0;
   std::int64_t busy_ns = 0;
   std::uint32_t way = 0, lost = 0;
+
+  /// Publishes the speed and load of the place, of which this is the newest report.
+  void publish(PlaceStatus& status, std::int64_t now_ns) const noexcept;
 };
 
 /// A report for ranks other than that of the place.
 struct PeerReport {
   PartReport report;
   std::uint64_t part = 0;  ///< index of the place among those of all ranks
+};
+
+/// A message between the ranks of a share.
+struct ShareMessage {
+  enum Kind : GroupHub::Kind {
+    // To the root.
+    taken,     ///< a place has taken a chunk
+    done,      ///< items are complete; their results follow
+    returned,  ///< a place was lost with these items; the reason follows
+    request,   ///< a place found no items, and waits for an assignment
+    failure,   ///< the share has failed; the reason follows
+    left,      ///< the rank takes no more chunks
+    // To the other ranks.
+    assignment,     ///< items for a place
+    status_update,  ///< `range.first` items are taken; reports of places follow (PeerReport)
+    complete        ///< the share has ended with the status; the reason follows
+  };
+
+  PartReport report{};
+  ItemRange range{0, 0};
+  std::uint32_t part = 0;  ///< index of the place among those of all ranks
+  weir_status status = WEIR_STATUS_OK;
 };
 
 /// The membership of a rank in a share (paper 004).
@@ -50,30 +75,15 @@ struct PeerReport {
 /// order.
 class ShareGroup final : private GroupHub::Member {
  public:
-  /// Implemented by the share. The thread that makes progress calls it, one call at a time. `part`
-  /// is the index of a place among those of all ranks.
+  /// The thread that makes progress calls it, one call at a time.
   class Listener {
    public:
-    // On the root.
-    virtual void on_taken(std::size_t part, const PartReport& report) noexcept = 0;
-    virtual void on_done(std::size_t part, const PartReport& report, const ItemRange& range,
-                         std::span<const std::byte> results) noexcept = 0;
-    virtual void on_returned(std::size_t part, const PartReport& report, const ItemRange& range,
-                             weir_status status, std::string_view why) noexcept = 0;
-    virtual void on_request(std::size_t part, const PartReport& report) noexcept = 0;
-    virtual void on_failure(Rank rank, weir_status status, std::string_view why) noexcept = 0;
-    virtual void on_left(Rank rank) noexcept = 0;
-    // On the other ranks.
-    virtual void on_assigned(std::size_t part, const ItemRange& range) noexcept = 0;
-    /// The number of taken items. Called after on_peer_report() for each report in the same
-    /// message.
-    virtual void on_counter(std::uint64_t taken) noexcept = 0;
-    virtual void on_peer_report(const PeerReport& peer) noexcept = 0;
-    virtual void on_complete(weir_status status, std::string_view why) noexcept = 0;
+    virtual ~Listener() = default;
+    /// Receives a message for this rank. `part` is a place of the sender or, on ranks other than
+    /// the root, of this rank.
+    virtual void on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
+                            std::span<const std::byte> rest) noexcept = 0;
     virtual void on_rank_lost(Rank rank, const std::string& why) noexcept = 0;
-
-   protected:
-    ~Listener() = default;
   };
 
   /// A place of any rank.
@@ -128,45 +138,28 @@ class ShareGroup final : private GroupHub::Member {
   std::size_t first(Rank rank) const noexcept { return firsts_[rank]; }
 
   /// On the root: returns the counter.
-  std::int64_t& word() const noexcept { return *static_cast<std::int64_t*>(window_->memory()); }
+  std::int64_t* word() const noexcept { return static_cast<std::int64_t*>(window_->memory()); }
   /// On the other ranks: adds to the counter. Throws Error.
   void fetch_add(std::uint64_t count, Completion& done);
 
-  // They throw Error.
-  void send_taken(std::size_t part, const PartReport& report);
-  void send_done(std::size_t part, const PartReport& report, const ItemRange& range,
-                 std::span<const std::byte> results);
-  void send_returned(std::size_t part, const PartReport& report, const ItemRange& range,
-                     weir_status status, std::string_view why);
-  void send_request(std::size_t part, const PartReport& report);
-  void send_failure(weir_status status, std::string_view why);
-  void send_left();
-  void send_assignment(std::size_t part, const ItemRange& range);
-  void send_status(Rank to, std::uint64_t taken, std::span<const PeerReport> reports);
-  void send_complete(Rank to, weir_status status, std::string_view why);
+  /// Sends a message, and what follows it. send() throws Error; send_or_drop() drops a rank that
+  /// cannot receive the message, for the reason `why`, and returns false.
+  void send(Rank to, ShareMessage::Kind kind, const ShareMessage& message,
+            std::span<const std::byte> rest = {});
+  bool send_or_drop(Rank to, ShareMessage::Kind kind, const ShareMessage& message,
+                    std::string_view reason, const char* why) noexcept;
+  /// Return a reason as it follows a message, and back.
+  static std::span<const std::byte> as_bytes(std::string_view text) noexcept {
+    return std::as_bytes(std::span(text.data(), text.size()));
+  }
+  static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
 
  private:
-  enum Kind : GroupHub::Kind {
-    taken,
-    done,
-    returned,
-    request,
-    failure,
-    left,
-    assignment,
-    status_update,
-    complete
-  };
-  struct Head;
-
   void received(Rank from, GroupHub::Kind kind, std::uint64_t step,
                 std::span<const std::byte> body) noexcept override;
-  void hear_board(std::uint64_t taken, std::span<const std::byte> reports) noexcept;
-  void receive_from_member(Rank from, GroupHub::Kind kind, const Head& head,
-                           std::span<const std::byte> rest) noexcept;
   void lost(Rank rank, const std::string& why) noexcept override;
-  void send(Rank to, Kind kind, const Head& head, std::span<const std::byte> rest);
-  void join_group(const CollectiveJoin& join, const std::vector<std::string>& names);
 
   Fabric& fabric_;
   Port& port_;
@@ -176,19 +169,6 @@ class ShareGroup final : private GroupHub::Member {
   std::optional<Window> window_;
   Listener* listener_ = nullptr;
   std::uint32_t number_ = 0;
-};
-
-/// The counter on the root, to which other ranks add as well.
-class WindowCounter final : public ShareCounter {
- public:
-  explicit WindowCounter(std::int64_t& word) : word_(word) {}
-  std::uint64_t fetch_add(std::uint64_t count) noexcept override {
-    return static_cast<std::uint64_t>(word_.fetch_add(static_cast<std::int64_t>(count)));
-  }
-  std::uint64_t read() const noexcept override { return static_cast<std::uint64_t>(word_.load()); }
-
- private:
-  std::atomic_ref<std::int64_t> word_;
 };
 
 }  // namespace weir::rt

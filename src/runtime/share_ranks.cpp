@@ -1,467 +1,401 @@
-// Shares with several ranks.
+#include "runtime/share_ranks.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "runtime/runtime.hpp"
-#include "runtime/share.hpp"
 
 namespace weir::rt {
 
-// ---- All ranks ---------------------------------------------------------------------------------
+// ==== The root ==================================================================================
 
-/// The count is 0 only for a moment, in release().
-void Share::enter() noexcept {
-  for (;;) {
-    std::uint64_t count = in_flight_.load();
-    if (count > 0 && in_flight_.compare_exchange_strong(count, count + 1)) return;
-    sys::yield();
+PartReport RemotePart::report(std::int64_t now_ns) noexcept {
+  const SpinGuard guard(lock);
+  PartReport report = last;
+  report.age_ns = now_ns - status.since_ns.load();
+  report.visits = status.visits.load();
+  report.lost = status.lost.load();
+  return report;
+}
+
+ShareRoot::ShareRoot(Share& share, ShareState& state, ShareGroup& group, std::deque<LocalPart>& own,
+                     bool one_sided)
+    : share_(share),
+      state_(state),
+      group_(group),
+      own_(own),
+      sends_status_(one_sided && state.source.policy().uses_peer_speeds()),
+      rounds_(group.ranks()),
+      peers_(group.ranks()) {
+  state_.completed.refuse_repeated();
+  for (std::size_t index = own.size(); index < group.places().size(); ++index) {
+    parts_.emplace_back(state, static_cast<std::uint32_t>(index), group.places()[index].rank);
+    state_.pending.add();
   }
+  for (LocalPart& part : own) part.changes = sends_status_ ? &changes_ : nullptr;
 }
 
-/// Calls say(). What it throws fails the share.
-template <class Say>
-void Share::send(const Say& say) noexcept {
-  try {
-    say();
-  } catch (...) {
-    Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    fail_with(outcome.status,
-              FailureRef::make(outcome.status, std::move(outcome.message), "chunk", name_, 0));
-  }
-}
+// ---- Places of other ranks ---------------------------------------------------------------------
 
-/// Reports a failure to the other ranks.
-void Share::broadcast_status() noexcept {
-  if (group_ == nullptr || !failed_.load() || announced_.exchange(true)) return;
-  if (is_root()) {
-    dismiss();
-    return;
-  }
-  try {
-    WaitResult why;
-    {
-      const SpinGuard guard(failure_lock_);
-      why = {status_, failure_, 0};
-    }
-    group_->send_failure(why.status, why.failure ? why.failure->message : "");
-  } catch (...) {
-    group_->port().drop(0, "could not be told of a failure");  // unless the root is lost
-    detach();
-  }
-}
-
-std::span<std::byte> Share::results_of(const Range& range) const noexcept {
-  if (results_ == nullptr) return {};
-  const std::size_t first = result_offsets_[range.first];
-  return {results_ + first, result_offsets_[range.first + range.count] - first};
-}
-
-PartReport Share::report_of(Part& part) noexcept {
-  const SpinGuard guard(part.lock);
-  const std::int64_t now = runtime_.now_ns();
-  return {.speed = part.speed.load(),
-          .pending = part.pending.load(),
-          .current = part.current.load(),
-          .age_ns = now - part.since_ns.load(),
-          .grain = part.grain.load(),
-          .visits = part.visits.load(),
-          .calls = part.calls,
-          .trial = part.trial,
-          .done = part.done,
-          .work_done = part.work_done,
-          .busy_ns = part.busy_ns + (part.in_flight > 0 ? now - part.busy_since_ns : 0),
-          .way = static_cast<std::uint32_t>(part.way),
-          .lost = part.lost.load()};
-}
-
-/// Applies the report of another rank's place. Two reports of one place may arrive in reverse
-/// order.
-void Share::update(Part& part, const PartReport& report) noexcept {
-  const SpinGuard guard(part.lock);
-  part.visits.store(std::max(part.visits.load(), report.visits));
-  part.calls = std::max(part.calls, report.calls);
-  if (report.lost != 0) part.lost.store(true);
-  note_change(part);
-  if (report.done < part.done) return;
-  part.speed.store(report.speed);
-  part.pending.store(report.pending);
-  part.current.store(report.current);
-  part.since_ns.store(runtime_.now_ns() - report.age_ns);
-  part.grain.store(report.grain);
-  part.trial = report.trial;
-  part.done = report.done;
-  part.work_done = report.work_done;
-  part.busy_ns = report.busy_ns;
-  part.way = report.way;
-}
-
-void Share::on_rank_lost(Rank rank, const std::string& why) noexcept {
-  enter();
-  FailureRef failure;
-  send([&] {
-    failure = FailureRef::make(WEIR_STATUS_NETWORK_ERROR, std::string(why), "chunk", name_, 0);
-  });
-  if (is_root()) {
-    {
-      const SpinGuard guard(failure_lock_);
-      last_loss_ = failure;
-    }
-    remove_peer(rank, true);
-  } else if (rank == 0) {
-    fail_with(WEIR_STATUS_NETWORK_ERROR, failure);
-    announced_.store(true);
-    detach();
-  }
-  release();
-}
-
-// ---- Not at rank 0 -----------------------------------------------------------------------------
-
-void Share::CounterFetch::completed(std::int64_t found, const Outcome& ended) noexcept {
-  old = static_cast<std::uint64_t>(found);
-  outcome = failed_outcome(ended.status, ended.message.c_str());
-  if (!one_side_done.exchange(true)) return;
-  Share& share = *part->share;
-  if (share.fetched(*part)) share.fetch_for(*part);
-  share.release();
-}
-
-/// Fetches as many chunks as the place should have, one after the other.
-void Share::fetch_for(Part& part) noexcept {
-  for (;;) {
-    std::uint64_t size = 0;
-    {
-      const SpinGuard guard(part.lock);
-      if (part.fetching || part.in_flight >= depth(part)) return;
-      if (stopped_.load() || part.lost.load()) return;
-      part.fetching = true;
-      ++part.calls;
-      if (one_sided_) size = size_of_next(part);
-    }
-    if (size == 0) return send([&] { group_->send_request(part.index, report_of(part)); });
-    in_flight_.fetch_add(1);
-    part.counter_fetch.count = size;
-    part.counter_fetch.one_side_done.store(false);
-    try {
-      group_->fetch_add(size, part.counter_fetch);
-      if (!part.counter_fetch.one_side_done.exchange(true)) return;
-    } catch (...) {
-      part.counter_fetch.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    }
-    const bool more = fetched(part);
-    in_flight_.fetch_sub(1);  // the caller has a count, too
-    if (!more) return;
-  }
-}
-
-/// Handles a completed fetch. Returns whether to fetch again.
-bool Share::fetched(Part& part) noexcept {
-  const CounterFetch& call = part.counter_fetch;
-  if (!call.outcome.ok()) {
-    fail_with(call.outcome.status,
-              FailureRef::make(call.outcome.status, call.outcome.message, "chunk", name_, 0));
-    return false;
-  }
-  raise_counter(call.old + call.count);
-  if (call.old >= items_.count()) {
-    send([&] { group_->send_request(part.index, report_of(part)); });
-    return false;
-  }
-  accept(part, {call.old, std::min(call.count, items_.count() - call.old)});
-  return true;
-}
-
-/// Raises the known number of taken items. Several threads may learn of it at once.
-void Share::raise_counter(std::uint64_t taken) noexcept {
-  const SpinGuard guard(counter_lock_);
-  const std::uint64_t known = counter_->read();
-  if (taken > known) counter_->fetch_add(taken - known);
-}
-
-void Share::accept(Part& part, const Range& range) noexcept {
-  if (stopped_.load()) return;
-  Chunk* chunk = nullptr;
+void ShareRoot::assign(RemotePart& part, bool forced) noexcept {
+  ItemRange range{0, 0};
   {
     const SpinGuard guard(part.lock);
-    part.fetching = false;
-    if (part.lost.load()) {
-      part.visits.fetch_add(1);
-    } else {
-      chunk = &take(part, range);
-    }
-  }
-  if (chunk == nullptr) return send_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
-  send([&] { group_->send_taken(part.index, report_of(part)); });
-  if (!hand_out(*chunk)) in_flight_.fetch_sub(1);  // the caller has a count, too
-}
-
-void Share::send_end(Part& part, const Range& range, weir_status status,
-                     const FailureRef& failure) noexcept {
-  send([&] {
-    const PartReport report = report_of(part);
-    if (status == WEIR_STATUS_OK) {
-      group_->send_done(part.index, report, range, results_of(range));
-    } else if (part.lost.load()) {
-      group_->send_returned(part.index, report, range, status, failure ? failure->message : "");
-    }
-  });
-}
-
-void Share::send_left() noexcept {
-  try {
-    group_->send_left();
-  } catch (...) {
-    group_->port().drop(0, "could not be told of the end");  // unless the root is lost
-  }
-}
-
-/// The share is complete, or the root is lost and will not report it.
-void Share::detach() noexcept {
-  if (attached_.exchange(false)) in_flight_.fetch_sub(1);  // the caller has a count, too
-}
-
-void Share::on_assigned(std::size_t part, const ItemRange& range) noexcept {
-  enter();
-  const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
-  if (inside && range.count > 0) {
-    accept(parts_[part], range);
-    fetch_for(parts_[part]);
-  }
-  release();
-}
-
-void Share::on_counter(std::uint64_t taken) noexcept {
-  enter();
-  raise_counter(taken);
-  release();
-}
-
-void Share::on_peer_report(const PeerReport& peer) noexcept {
-  enter();
-  update(parts_[peer.part], peer.report);
-  release();
-}
-
-void Share::on_complete(weir_status status, std::string_view why) noexcept {
-  enter();
-  announced_.store(true);
-  if (status == WEIR_STATUS_OK) {
-    complete_.store(true);
-    stopped_.store(true);
-  } else {
-    send([&] {
-      FailureRef failure = FailureRef::make(status, std::string(why), "chunk", name_, 0);
-      fail_with(status, failure);
-      {
-        const SpinGuard guard(
-            failure_lock_);  // all ranks return the same failure, even if this rank failed first
-        status_ = status;
-        failure_ = std::move(failure);
-      }
-      if (status == WEIR_STATUS_CANCELLED) cancel_chunks();
-    });
-  }
-  detach();
-  release();
-}
-
-// ---- At rank 0 ---------------------------------------------------------------------------------
-
-/// Assigns items to a place of another rank that has sent a request, if there are any.
-void Share::assign_to(Part& part, bool forced) noexcept {
-  Range range{0, 0};
-  {
-    const SpinGuard guard(part.lock);
-    if (!part.asked || stopped_.load() || part.lost.load()) return;
-    const std::uint64_t size = std::max<std::uint64_t>(size_of_next(part), forced ? 1 : 0);
-    if (size == 0 || !fetch(size, range)) {
-      part.idle.store(true);
+    if (!part.asked || state_.outcome.has_stopped() || part.status.lost.load()) return;
+    const std::uint64_t size = std::max<std::uint64_t>(
+        state_.source.next_size(part.index, part.last.trial, part.peers, state_.runtime.now_ns()),
+        forced ? 1 : 0);
+    if (size == 0 || !state_.source.take(size, range)) {
+      part.status.idle.store(true);
       return;
     }
     part.asked = false;
-    if (!part.counted) in_flight_.fetch_add(1);
-    part.counted = true;
+    if (!std::exchange(part.counted, true)) state_.pending.add();
   }
-  try {
-    group_->send_assignment(part.index, range);
-  } catch (...) {
-    give_back(range);  // the rank is lost, or counts as lost
-    group_->port().drop(part.rank, "could not be given a chunk");
+  if (!group_.send_or_drop(part.rank, ShareMessage::assignment,
+                           {.range = range, .part = part.index}, "",
+                           "could not be given a chunk")) {
+    state_.source.give_back(range);  // the rank is lost, or counts as lost
   }
 }
 
-/// Releases the count of a place of another rank that has completed all its items and has sent a
-/// request, or was lost with no fetch in flight. The caller has a count.
-void Share::settle(Part& part) noexcept {
+/// Two reports of one place may arrive in reverse order.
+void ShareRoot::update(RemotePart& part, const PartReport& report, bool asks) noexcept {
   const SpinGuard guard(part.lock);
-  const std::uint64_t visits = part.visits.load();
-  const bool rests = part.asked || (part.lost.load() && part.calls <= visits);
-  if (rests && part.ended >= visits && std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
+  if (asks) part.asked = true;
+  const std::uint64_t calls = std::max(part.last.calls, report.calls);
+  part.status.visits.store(std::max(part.status.visits.load(), report.visits));
+  if (report.lost != 0) part.status.lost.store(true);
+  if (report.done >= part.last.done) {
+    part.last = report;
+    report.publish(part.status, state_.runtime.now_ns());
+  }
+  part.last.calls = calls;
+  note_change(part);
 }
 
-/// Called when nothing is in flight: items that are not complete belonged to lost ranks, and are
-/// returned.
-void Share::find_missing() noexcept {
-  if (group_ == nullptr || !is_root()) return;
-  if (counter_->read() < items_.count() || returned_items_.load() > 0) return;
-  const SpinGuard guard(marks_lock_);
-  std::size_t room = kDepth * parts_.size();
-  marks_.for_each_gap(items_.count(), [&](const Range& gap) {
-    give_back(gap);
+/// Includes the place in the next status broadcasts.
+void ShareRoot::note_change(RemotePart& part) noexcept {
+  if (sends_status_) part.changed = changes_.fetch_add(1) + 1;
+}
+
+/// Releases the count of a place that has completed all its items and has sent a request, or was
+/// lost with no fetch in flight. The caller has a count.
+void ShareRoot::settle(RemotePart& part) noexcept {
+  const SpinGuard guard(part.lock);
+  const std::uint64_t visits = part.status.visits.load();
+  const bool rests = part.asked || (part.status.lost.load() && part.last.calls <= visits);
+  if (rests && part.ended >= visits && std::exchange(part.counted, false)) state_.pending.remove();
+}
+
+void ShareRoot::find_missing() noexcept {
+  if (state_.source.taken() < state_.source.count() || state_.source.has_returned_items()) return;
+  std::size_t room = ChunkSource::kMostChunks * state_.statuses.size();
+  state_.completed.for_each_gap([&](const ItemRange& gap) {
+    state_.source.give_back(gap);
     return --room > 0;
   });
 }
 
-/// Reports the end to the other ranks, and takes a count for each until it has left. Returns
-/// whether this was the first call.
-bool Share::dismiss() noexcept {
-  if (group_ == nullptr || dismissed_.exchange(true)) return false;
-  WaitResult why;
-  {
-    const SpinGuard guard(failure_lock_);
-    complete_.store(done_.load() == items_.count());
-    if (!complete_.load()) why = {status_, failure_, 0};
-  }
-  for (Rank rank = 1; rank < group_->ranks(); ++rank) {
+// ---- Ranks -------------------------------------------------------------------------------------
+
+bool ShareRoot::dismiss() noexcept {
+  if (dismissed_.load() || dismissed_.exchange(true)) return false;
+  const bool complete = state_.completed.are_all();
+  if (complete) state_.outcome.succeed();
+  const WaitResult why = complete ? WaitResult{} : state_.outcome.failure();
+  for (Rank rank = 1; rank < group_.ranks(); ++rank) {
     {
       const SpinGuard guard(peers_lock_);
       if (peers_[rank].departed) continue;
       peers_[rank].awaited = true;
-      in_flight_.fetch_add(1);
+      state_.pending.add();
     }
-    try {
-      group_->send_complete(rank, why.status, why.failure ? why.failure->message : "");
-    } catch (...) {
-      group_->port().drop(rank, "could not be told of the end");
-    }
+    group_.send_or_drop(rank, ShareMessage::complete, {.status = why.status},
+                        why.failure ? why.failure->message : "", "could not be told of the end");
   }
   return true;
 }
 
 /// Removes a rank. It counts as lost unless it was dismissed. The caller has a count.
-void Share::remove_peer(Rank rank, bool lost) noexcept {
+void ShareRoot::remove_peer(Rank rank, bool lost) noexcept {
   lost = lost || !dismissed_.load();
-  for (Part& part : parts_) {
+  for (RemotePart& part : parts_) {
     if (part.rank != rank) continue;
     const SpinGuard guard(part.lock);
     part.asked = false;
     if (lost) {
-      part.lost.store(true);
+      part.status.lost.store(true);
       note_change(part);
     }
-    if (std::exchange(part.counted, false)) in_flight_.fetch_sub(1);
+    if (std::exchange(part.counted, false)) state_.pending.remove();
   }
   {
     const SpinGuard guard(peers_lock_);
-    PeerState& fellow = peers_[rank];
-    fellow.departed = true;
-    if (std::exchange(fellow.awaited, false)) in_flight_.fetch_sub(1);
+    peers_[rank].departed = true;
+    if (std::exchange(peers_[rank].awaited, false)) state_.pending.remove();
   }
-  wake_idle();
+  share_.wake_idle();
 }
 
-void Share::on_taken(std::size_t part, const PartReport& report) noexcept {
-  enter();
-  update(parts_[part], report);
-  if (sends_boards() && begins_round(parts_[part])) send_board(parts_[part].rank);
-  release();
-}
-
-/// Includes the place in the next status broadcast. The caller holds the lock of the part.
-void Share::note_change(Part& part) noexcept {
-  if (sends_boards()) part.changed = changes_.fetch_add(1) + 1;
-}
-
-/// Called when a place has taken a chunk. Returns whether that starts a new round of its rank.
-bool Share::begins_round(Part& part) noexcept {
-  PeerState& fellow = peers_[part.rank];
-  const bool begins = part.round == fellow.round;
-  if (begins) ++fellow.round;
-  part.round = fellow.round;
-  return begins;
-}
-
-/// Sends a rank the reports of other ranks' places that have changed since its last status
-/// broadcast.
-void Share::send_board(Rank rank) noexcept {
-  PeerState& fellow = peers_[rank];
+/// Called when a place has taken a chunk. If that starts a new round of its rank, sends the rank
+/// the reports of other ranks' places that have changed since its last status broadcast.
+void ShareRoot::send_status(RemotePart& taker) noexcept {
+  Round& round = rounds_[taker.rank];
+  const bool begins = taker.round == round.number;
+  if (begins) ++round.number;
+  taker.round = round.number;
+  if (!begins) return;
   const std::uint64_t last = changes_.load();
-  const auto has_news = [&](Part& part) {
-    const SpinGuard guard(part.lock);
-    return part.rank != rank && part.changed > fellow.told;
-  };
+  const std::int64_t now = state_.runtime.now_ns();
   try {
     std::vector<PeerReport> reports;
-    for (Part& part : parts_) {
-      if (has_news(part)) reports.push_back({report_of(part), part.index});
+    const auto add_changed = [&](auto& part) {
+      {
+        const SpinGuard guard(part.lock);
+        if (part.changed <= round.reported_change) return;
+      }
+      reports.push_back({part.report(now), part.index});
+    };
+    for (LocalPart& part : own_) add_changed(part);
+    for (RemotePart& part : parts_) {
+      if (part.rank != taker.rank) add_changed(part);
     }
-    group_->send_status(rank, std::min(counter_->read(), items_.count()), reports);
-    fellow.told = last;
+    group_.send(taker.rank, ShareMessage::status_update, {.range = {state_.source.taken(), 0}},
+                std::as_bytes(std::span(reports)));
+    round.reported_change = last;
   } catch (...) {
     // The rank continues with the state that it knows.
   }
 }
 
-void Share::on_done(std::size_t part, const PartReport& report, const ItemRange& range,
-                    std::span<const std::byte> results) noexcept {
-  enter();
-  const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
-  if (inside && results.size() == results_of(range).size()) {
-    note_done(range, results);
-    update(parts_[part], report);
-    ++parts_[part].ended;
-    wake_idle();
-    settle(parts_[part]);
+// ---- Messages ----------------------------------------------------------------------------------
+
+void ShareRoot::on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
+                           std::span<const std::byte> rest) noexcept {
+  state_.pending.enter();
+  if (kind == ShareMessage::left) {
+    remove_peer(from, false);
+  } else if (kind == ShareMessage::failure) {
+    state_.outcome.attempt([&] {
+      state_.outcome.fail(
+          {message.status, fmt::format("rank {}: {}", from, ShareGroup::as_text(rest))});
+      if (message.status == WEIR_STATUS_CANCELLED) share_.cancel_chunks();
+    });
+  } else if (RemotePart& part = remote(message.part);
+             kind == ShareMessage::done || kind == ShareMessage::returned) {
+    end_chunk(part, kind == ShareMessage::done, message, rest);
   } else {
-    group_->port().drop(parts_[part].rank, "sent results of items that there are not");
+    update(part, message.report, kind == ShareMessage::request);
+    if (kind == ShareMessage::taken && sends_status_) send_status(part);
+    if (kind == ShareMessage::request) {
+      assign(part, false);
+      settle(part);
+    }
   }
-  release();
+  share_.release();
 }
 
-void Share::on_returned(std::size_t part, const PartReport& report, const ItemRange& range,
-                        weir_status status, std::string_view why) noexcept {
-  enter();
-  const bool inside = range.first < items_.count() && range.count <= items_.count() - range.first;
-  update(parts_[part], report);
-  send([&] {
-    FailureRef failure = FailureRef::make(status, std::string(why), "chunk", name_, 0);
-    const SpinGuard guard(failure_lock_);
-    last_loss_ = std::move(failure);
-  });
-  if (inside) give_back(range);
-  ++parts_[part].ended;
-  wake_idle();
-  settle(parts_[part]);
-  release();
+/// A chunk of a place has ended: its items are complete, or were returned because it was lost.
+void ShareRoot::end_chunk(RemotePart& part, bool complete, const ShareMessage& message,
+                          std::span<const std::byte> rest) noexcept {
+  const ItemRange& range = message.range;
+  const bool inside = state_.source.contains(range);
+  if (complete && (!inside || rest.size() != state_.completed.results_of(range).size())) {
+    return group_.port().drop(part.rank, "sent results of items that there are not");
+  }
+  update(part, message.report, false);
+  if (complete) {
+    state_.outcome.attempt([&] { state_.completed.add(range, rest, state_.runtime.now_ns()); });
+  } else {
+    state_.outcome.add_loss(message.status, ShareGroup::as_text(rest));
+    if (inside) state_.source.give_back(range);
+  }
+  ++part.ended;
+  share_.wake_idle();
+  settle(part);
 }
 
-void Share::on_request(std::size_t part, const PartReport& report) noexcept {
-  enter();
-  update(parts_[part], report);
+void ShareRoot::on_rank_lost(Rank rank, const std::string& why) noexcept {
+  state_.pending.enter();
+  state_.outcome.add_loss(WEIR_STATUS_NETWORK_ERROR, why);
+  remove_peer(rank, true);
+  share_.release();
+}
+
+// ==== The other ranks ===========================================================================
+
+ShareMember::ShareMember(Share& share, ShareState& state, ShareGroup& group,
+                         std::deque<LocalPart>& own, bool one_sided)
+    : share_(share),
+      state_(state),
+      group_(group),
+      one_sided_(one_sided),
+      first_(group.first(group.rank())) {
+  for (PlaceStatus& status : state.statuses) status.stale = true;
+  for (LocalPart& part : own) {
+    part.status.stale = false;
+    fetches_.emplace_back(*this, part);
+  }
+  state_.pending.add();
+}
+
+// ---- Fetching ----------------------------------------------------------------------------------
+
+void ShareMember::fetch_for(LocalPart& part) noexcept { fetch_for(fetches_[part.index - first_]); }
+
+void ShareMember::fetch_for(CounterFetch& fetch) noexcept {
+  LocalPart& part = fetch.part;
+  for (;;) {
+    std::uint64_t size = 0;
+    {
+      const SpinGuard guard(part.lock);
+      if (part.fetching || !part.wants_chunk()) return;
+      part.fetching = true;
+      ++part.fetches;
+      if (one_sided_) size = part.next_size();
+    }
+    if (size == 0) return send(part, ShareMessage::request);
+    state_.pending.add();
+    fetch.count = size;
+    fetch.one_side_done.store(false);
+    try {
+      group_.fetch_add(size, fetch);
+      if (!fetch.one_side_done.exchange(true)) return;
+    } catch (...) {
+      fetch.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    }
+    const bool more = fetched(fetch);
+    state_.pending.remove();
+    if (!more) return;
+  }
+}
+
+void ShareMember::CounterFetch::completed(std::int64_t found, const Outcome& ended) noexcept {
+  old = static_cast<std::uint64_t>(found);
+  outcome = failed_outcome(ended.status, ended.message.c_str());
+  if (!one_side_done.exchange(true)) return;
+  Share& share = member.share_;
+  if (member.fetched(*this)) member.fetch_for(*this);
+  share.release();
+}
+
+/// Handles a completed fetch. Returns whether to fetch again.
+bool ShareMember::fetched(CounterFetch& fetch) noexcept {
+  if (!fetch.outcome.ok()) {
+    state_.outcome.attempt([&] { state_.outcome.fail(fetch.outcome); });
+    return false;
+  }
+  state_.source.raise_taken(fetch.old + fetch.count);
+  if (fetch.old >= state_.source.count()) {
+    send(fetch.part, ShareMessage::request);
+    return false;
+  }
+  accept(fetch.part, {fetch.old, std::min(fetch.count, state_.source.count() - fetch.old)});
+  return true;
+}
+
+void ShareMember::accept(LocalPart& part, const ItemRange& range) noexcept {
+  if (state_.outcome.has_stopped()) return;
+  ShareChunk* chunk = nullptr;
   {
-    const SpinGuard guard(parts_[part].lock);
-    parts_[part].asked = true;
+    const SpinGuard guard(part.lock);
+    part.fetching = false;
+    if (part.status.lost.load()) {
+      part.status.visits.fetch_add(1);
+    } else {
+      chunk = &part.begin_chunk(range);
+    }
   }
-  assign_to(parts_[part], false);
-  settle(parts_[part]);
-  release();
+  if (chunk == nullptr) return send_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
+  send(part, ShareMessage::taken);
+  share_.hand_out(*chunk);
 }
 
-void Share::on_failure(Rank rank, weir_status status, std::string_view why) noexcept {
-  enter();
-  send([&] {
-    fail_with(status,
-              FailureRef::make(status, fmt::format("rank {}: {}", rank, why), "chunk", name_, 0));
-    if (status == WEIR_STATUS_CANCELLED) cancel_chunks();
+// ---- Messages to the root ----------------------------------------------------------------------
+
+void ShareMember::send(LocalPart& part, ShareMessage::Kind kind, const ItemRange& range,
+                       weir_status status, std::span<const std::byte> rest) noexcept {
+  state_.outcome.attempt([&] {
+    const PartReport report = part.report(state_.runtime.now_ns());
+    group_.send(0, kind, {.report = report, .range = range, .part = part.index, .status = status},
+                rest);
   });
-  release();
 }
 
-void Share::on_left(Rank rank) noexcept {
-  enter();
-  remove_peer(rank, false);
-  release();
+void ShareMember::send_end(LocalPart& part, const ItemRange& range, weir_status status,
+                           const FailureRef& failure) noexcept {
+  if (status == WEIR_STATUS_OK) {
+    send(part, ShareMessage::done, range, status, state_.completed.results_of(range));
+  } else if (part.status.lost.load()) {
+    send(part, ShareMessage::returned, range, status,
+         ShareGroup::as_bytes(failure ? failure->message : std::string_view()));
+  }
+}
+
+void ShareMember::announce_failure() noexcept {
+  if (announced_.load() || announced_.exchange(true)) return;
+  const WaitResult why = state_.outcome.failure();
+  if (!group_.send_or_drop(0, ShareMessage::failure, {.status = why.status},
+                           why.failure ? why.failure->message : "",
+                           "could not be told of a failure")) {  // only if the root is lost
+    detach();
+  }
+}
+
+/// The share is complete, or the root is lost and will not report it. The caller has a count.
+void ShareMember::detach() noexcept {
+  if (attached_.exchange(false)) state_.pending.remove();
+}
+
+// ---- Messages from the root --------------------------------------------------------------------
+
+void ShareMember::on_message(Rank, ShareMessage::Kind kind, const ShareMessage& message,
+                             std::span<const std::byte> rest) noexcept {
+  state_.pending.enter();
+  if (kind == ShareMessage::complete) {
+    announced_.store(true);
+    if (message.status == WEIR_STATUS_OK) state_.outcome.succeed();
+    if (message.status != WEIR_STATUS_OK) {
+      state_.outcome.attempt([&] {  // all ranks return it, even if this rank failed first
+        const std::string why(ShareGroup::as_text(rest));
+        state_.outcome.fail(message.status, state_.outcome.make_failure(message.status, why), true);
+        if (message.status == WEIR_STATUS_CANCELLED) share_.cancel_chunks();
+      });
+    }
+    detach();
+  } else if (kind == ShareMessage::status_update) {
+    receive_status(message.range.first, rest);
+  } else if (state_.source.contains(message.range) && message.range.count > 0) {
+    CounterFetch& fetch = fetches_[message.part - first_];
+    accept(fetch.part, message.range);
+    fetch_for(fetch);
+  }
+  share_.release();
+}
+
+void ShareMember::receive_status(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
+  const std::int64_t now = state_.runtime.now_ns();
+  for (; reports.size() >= sizeof(PeerReport); reports = reports.subspan(sizeof(PeerReport))) {
+    PeerReport peer;
+    std::memcpy(&peer, reports.data(), sizeof peer);
+    if (peer.part >= state_.statuses.size() || !state_.statuses[peer.part].stale) continue;
+    PlaceStatus& status = state_.statuses[peer.part];
+    status.visits.store(peer.report.visits);
+    if (peer.report.lost != 0) status.lost.store(true);
+    peer.report.publish(status, now);
+  }
+  state_.source.raise_taken(taken);
+}
+
+void ShareMember::on_rank_lost(Rank rank, const std::string& why) noexcept {
+  if (rank != 0) return;
+  state_.pending.enter();
+  state_.outcome.attempt([&] { state_.outcome.fail({WEIR_STATUS_NETWORK_ERROR, why}); });
+  announced_.store(true);
+  detach();
+  share_.release();
 }
 
 }  // namespace weir::rt

@@ -41,7 +41,7 @@ class ChunkPolicy {
   virtual bool uses_measured_speeds() const noexcept { return false; }
   /// Whether chunks are so short that a place fetches the next one before it completes the last.
   virtual bool fetches_ahead() const noexcept { return false; }
-  /// Whether the policy reads the peers and not only their number.
+  /// Whether the policy reads the peers, and not only their number, or the remaining work.
   virtual bool uses_peer_speeds() const noexcept { return false; }
 };
 

@@ -1,4 +1,4 @@
-// The throughput meter: how fast a place completes items.
+// How fast a place completes items, and by which way fastest.
 #pragma once
 
 #include <array>
@@ -54,6 +54,38 @@ class ThroughputMeter {
   double tried_speed_ = 0;  ///< speed with chunks of half of `grain_`, while that grows
   std::uint64_t grain_ = 1;
   bool growing_ = true;
+};
+
+/// Finds the fastest way of a place: it runs one chunk by each way, from the last to the first.
+class WayTrial {
+ public:
+  /// Starts a trial of ways with chunks of `items` items.
+  void begin(std::size_t ways, std::uint64_t items) noexcept {
+    untried_ = ways;
+    items_ = items;
+  }
+  bool is_running() const noexcept { return untried_ > 0; }
+  /// Returns the size of the next chunk in a trial, 0 if none is running.
+  std::uint64_t items() const noexcept { return is_running() ? items_ : 0; }
+  /// Returns the way for the next chunk.
+  std::size_t next() const noexcept { return is_running() ? untried_ - 1 : best_; }
+  /// Records the work per nanosecond of a chunk in a trial.
+  void end(std::size_t way, double speed) noexcept {
+    if (speed > speed_) {
+      speed_ = speed;
+      best_ = way;
+    }
+    --untried_;
+  }
+
+  /// Returns the fastest way so far, and its speed; 0: unknown.
+  std::size_t best() const noexcept { return best_; }
+  double speed() const noexcept { return speed_; }
+
+ private:
+  std::size_t untried_ = 0, best_ = 0;
+  std::uint64_t items_ = 0;
+  double speed_ = 0;
 };
 
 }  // namespace weir::rt
