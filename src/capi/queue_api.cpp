@@ -24,7 +24,7 @@ void weir_queue_destroy(weir_queue* queue) {
   if (queue == nullptr) return;
   guard([&] {
     weir_queue& live = weir_queue::check(queue);
-    live.runtime().destroy_queue(&live);
+    Runtime::of(live.registry()).destroy_queue(&live);
   });
 }
 

@@ -49,7 +49,7 @@ void weir_share_destroy(weir_share* share) {
   if (share == nullptr) return;
   guard([&] {
     weir_share& live = weir_share::check(share);
-    live.runtime().destroy_share(&live);
+    Runtime::of(live.registry()).destroy_share(&live);
   });
 }
 

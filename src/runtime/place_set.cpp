@@ -6,8 +6,7 @@
 namespace weir::rt {
 
 PlaceSet::PlaceSet(Registry& registry, const std::string& user, weir_place* const* places,
-                   std::size_t count)
-    : registry_(registry), owns_(count == 0) {
+                   std::size_t count) {
   if (places == nullptr && count > 0) {
     fail_argument("{} {} given as NULL", counted(count, "place"), is_or_are(count));
   }
@@ -16,36 +15,24 @@ PlaceSet::PlaceSet(Registry& registry, const std::string& user, weir_place* cons
   }
   for (std::size_t i = 0; i < count; ++i) {
     weir_place& place = weir_place::check(places[i]);
-    if (&place.domain().context() != &registry_) {
+    if (&place.domain().context() != &registry) {
       fail_argument("place '{}' belongs to another runtime than {}", place.name(), user);
     }
     places_.push_back(&place);
   }
-  if (owns_) make_own();
-  if (places_.size() > kMost) {
-    destroy_own();
-    fail_argument("{} domains are too many for {}: at most {}", places_.size(), user, kMost);
+  if (count > 0) return;
+  own_.reserve(registry.domain_count());
+  for (std::size_t i = 0; i < registry.domain_count(); ++i) {
+    own_.emplace_back(registry.create_place(*registry.domain(i), WEIR_PLACE_OPTIONS_INIT));
+    places_.push_back(own_.back().get());
+  }
+  if (own_.size() > kMost) {
+    fail_argument("{} domains are too many for {}: at most {}", own_.size(), user, kMost);
   }
 }
 
-PlaceSet::~PlaceSet() {
-  if (owns_) destroy_own();
-}
-
-void PlaceSet::make_own() {
-  places_.reserve(registry_.domain_count());
-  try {
-    for (std::size_t i = 0; i < registry_.domain_count(); ++i) {
-      places_.push_back(registry_.create_place(*registry_.domain(i), WEIR_PLACE_OPTIONS_INIT));
-    }
-  } catch (...) {
-    destroy_own();
-    throw;
-  }
-}
-
-void PlaceSet::destroy_own() noexcept {
-  for (weir_place* const place : places_) registry_.destroy_place(place);
+void PlaceSet::Destroy::operator()(weir_place* place) const noexcept {
+  Registry::of(place->domain().context()).destroy_place(place);
 }
 
 }  // namespace weir::rt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,16 @@ class PlaceSet {
   /// `user`, as "queue 'q'", is for messages. Without `places` it creates its own. Throws Error.
   PlaceSet(Registry& registry, const std::string& user, weir_place* const* places,
            std::size_t count);
-  PlaceSet(const PlaceSet&) = delete;
-  PlaceSet& operator=(const PlaceSet&) = delete;
-  ~PlaceSet();
 
   const std::vector<weir_place*>& all() const noexcept { return places_; }
 
  private:
-  void make_own();
-  void destroy_own() noexcept;
+  struct Destroy {
+    void operator()(weir_place* place) const noexcept;
+  };
 
-  Registry& registry_;
   std::vector<weir_place*> places_;
-  const bool owns_;
+  std::vector<std::unique_ptr<weir_place, Destroy>> own_;
 };
 
 }  // namespace weir::rt

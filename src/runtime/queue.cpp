@@ -7,7 +7,7 @@
 
 #include "base/thread_role.hpp"
 #include "runtime/queue_binding.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -17,15 +17,15 @@ constexpr std::size_t kMostPartials = 32;  ///< partial results of a reduction
 
 }  // namespace
 
-Queue::Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& options)
-    : properties_{runtime,
+Queue::Queue(Registry& registry, std::uint64_t serial, const weir_queue_options& options,
+             std::unique_ptr<Policy> policy)
+    : properties_{registry,
                   serial,
                   options.name != nullptr ? options.name : fmt::format("queue {}", serial),
-                  options.policy != nullptr ? options.policy : "finish",
+                  policy_of(options),
                   !options.no_models,
-                  runtime.max_in_flight(options.max_in_flight)},
+                  registry.max_in_flight(options.max_in_flight)},
       places_(properties_, options) {
-  std::unique_ptr<Policy> policy = runtime.make_policy(properties_.policy);
   if (places_.direct_stream() != nullptr) {
     direct_ = new DirectQueue(properties_, places_);
     core_.reset(direct_);

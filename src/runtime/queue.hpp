@@ -1,35 +1,36 @@
 // Task queues: one sequential program over all places.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-
-#include <weir/queue.h>
 
 #include "base/handle.hpp"
-#include "core/unreported.hpp"
 #include "runtime/queue_core.hpp"
-#include "runtime/queue_place.hpp"
 #include "runtime/queue_reductions.hpp"
-#include "runtime/waiting.hpp"
 
 namespace weir::rt {
 
-class Runtime;
+class Policy;
+class Registry;
 
 /// What a program sees of a task queue: rewrites reductions, and hands everything to the kind of
 /// queue that its places allow. Any thread.
 class Queue {
  public:
-  Queue(Runtime& runtime, std::uint64_t serial, const weir_queue_options& options);
+  /// Returns the name of the policy that the options ask for.
+  static const char* policy_of(const weir_queue_options& options) noexcept {
+    return options.policy != nullptr ? options.policy : "finish";
+  }
+
+  /// `policy` is of the name policy_of(options).
+  Queue(Registry& registry, std::uint64_t serial, const weir_queue_options& options,
+        std::unique_ptr<Policy> policy);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
   /// Waits for all tasks.
   ~Queue();
 
-  Runtime& runtime() const noexcept { return properties_.runtime; }
+  Registry& registry() const noexcept { return properties_.registry; }
   const std::string& name() const noexcept { return properties_.name; }
   std::uint64_t serial() const noexcept { return properties_.serial; }
 

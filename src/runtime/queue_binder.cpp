@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "runtime/runtime.hpp"
-#include "runtime/watchdog.hpp"
+#include "runtime/registry.hpp"
+#include "runtime/stream_report.hpp"
 
 namespace weir::rt {
 
@@ -99,7 +99,7 @@ PlaceChooser::PlaceChooser(const QueueProperties& properties, const weir_queue_o
       queue_places_(places.all()),
       coherence_(coherence),
       policy_(std::move(policy)) {
-  if (properties_.keeps_models) models_.load_cached(properties_.runtime.machine_name());
+  if (properties_.keeps_models) models_.load_cached(properties_.registry.machine_name());
   if (options.weight_count > 0) return;
   std::vector<std::string> kinds;
   for (const QueuePlace& queue_place : queue_places_) kinds.push_back(queue_place.kind);
@@ -110,7 +110,7 @@ PlaceChooser::PlaceChooser(const QueueProperties& properties, const weir_queue_o
 void PlaceChooser::store_models() const noexcept {
   if (!properties_.keeps_models) return;
   try {
-    models_.store_cached(properties_.runtime.machine_name());
+    models_.store_cached(properties_.registry.machine_name());
   } catch (...) {
     log::warning("queue '{}' found no memory to keep its models", properties_.name);
   }
@@ -258,10 +258,10 @@ TaskBinder::TaskBinder(const QueueProperties& properties, const weir_queue_optio
       unreported_(unreported),
       cancelled_until_(submissions.cancelled_until()),
       lock_(lock),
-      coherence_(properties.runtime, queue_places_),
+      coherence_(properties.registry, queue_places_),
       chooser_(properties, options, places, coherence_, std::move(policy)),
       deferred_(coherence_.pieces()),
-      live_(properties.runtime, submissions) {}
+      live_(properties.registry, submissions) {}
 
 void TaskBinder::take_completed(BoundTask* list) noexcept {
   assert(lock_.state() == CombiningLock::State::binding);
@@ -335,7 +335,7 @@ bool TaskBinder::bind_ready() noexcept {
 
 /// Binds tasks, high priority first. Returns whether another pass may bind more.
 bool TaskBinder::bind_pass() noexcept {
-  chooser_.begin_pass(properties_.runtime.now_ns());
+  chooser_.begin_pass(properties_.registry.now_ns());
   bind_accesses();
   bool again = false;
   std::uint64_t higher = 0;
@@ -362,6 +362,8 @@ void TaskBinder::bind_accesses() noexcept {
 /// Examines the deferred tasks of a level in order, up to the limits, and binds those that it can.
 /// Returns whether examining them again may bind more.
 bool TaskBinder::bind_calls(std::size_t level) noexcept {
+  const std::int64_t soon_ns = chooser_.pass_began_ns() + kSoonNs;
+  const auto is_late = [soon_ns](const PieceUse& use) { return use.piece()->ready_ns > soon_ns; };
   std::size_t looked = 0, offered = 0, bound = 0;
   Task* task = deferred_.first_call(level);
   for (; task != nullptr && looked < kMostSkipped && offered < kLookahead; ++looked) {
@@ -370,7 +372,7 @@ bool TaskBinder::bind_calls(std::size_t level) noexcept {
     if (access != nullptr && access->sequence < current.sequence) break;
     if (saturated_places_ == queue_places_.size() && !is_cancelled(current)) break;
     if (deferred_.depends_on_deferred(current)) continue;
-    if (chooser_.wants_ready_tasks() && is_early(current)) {
+    if (chooser_.wants_ready_tasks() && std::ranges::any_of(current.uses(), is_late)) {
       policy_deferred_ = true;
       continue;
     }
@@ -381,13 +383,6 @@ bool TaskBinder::bind_calls(std::size_t level) noexcept {
   const auto each = static_cast<std::int64_t>(deferred_.calls(level) / kLookahead);
   claims_[level] = more ? std::max<std::int64_t>(1, each) : 1;
   return bound > 0 && task != nullptr;
-}
-
-/// Whether the operands of a task will not have their contents soon.
-bool TaskBinder::is_early(const Task& task) const noexcept {
-  return std::ranges::any_of(task.uses(), [this](const PieceUse& use) {
-    return use.piece()->ready_ns > chooser_.pass_began_ns() + kSoonNs;
-  });
 }
 
 bool TaskBinder::is_cancelled(const Task& task) const noexcept {
@@ -402,7 +397,15 @@ bool TaskBinder::bind(Task& task) noexcept {
     if (task.kind != Task::Kind::call) {
       deferred_.remove(task);
       ++running_;
-      bind_access(task);
+      std::vector<weir_event> waits;
+      std::size_t ignoring_failure = 0;
+      if (task.kind == Task::Kind::fetch) {
+        coherence_.fetch_all(waits);
+      } else {
+        const PieceUse& use = task.uses().front();
+        ignoring_failure = coherence_.fetch(use.buffer(), use.region(), use.writes(), waits);
+      }
+      bound_.await(task, waits, ignoring_failure);
       return true;
     }
     if (is_cancelled(task)) {
@@ -483,18 +486,6 @@ void TaskBinder::count_in(QueuePlace& queue_place, const BoundTask& bound, int c
   }
 }
 
-void TaskBinder::bind_access(Task& task) {
-  std::vector<weir_event> waits;
-  std::size_t ignoring_failure = 0;
-  if (task.kind == Task::Kind::fetch) {
-    coherence_.fetch_all(waits);
-  } else {
-    const PieceUse& use = task.uses().front();
-    ignoring_failure = coherence_.fetch(use.buffer(), use.region(), use.writes(), waits);
-  }
-  bound_.await(task, waits, ignoring_failure);
-}
-
 // ---- Tasks that end without a place -------------------------------------------------------------
 
 /// Completes a task with a failure that no stream has seen.
@@ -523,7 +514,7 @@ void TaskBinder::end_unbound(Task& task, weir_status status) noexcept {
                        });
     if (found) {
       coherence_.note_failed(task.uses(),
-                             properties_.runtime.event_of(*task.ticket, task.ticket->id()));
+                             properties_.registry.event_of(*task.ticket, task.ticket->id()));
     } else {
       live_.poison.merge(task.ticket->failure);
       rescan_ = true;
@@ -540,19 +531,15 @@ std::string TaskBinder::describe_deferred() const {
   for (std::size_t level = 3; level-- > 0;) {
     const Task* task = deferred_.first_call(level);
     for (; task != nullptr; task = DeferredTasks::List::after(*task)) {
-      if (++left > Watchdog::kListed) continue;
+      if (++left > StreamReport::kMostLines) continue;
       lines += fmt::format("    '{}', task {}\n", task->label(), std::uint64_t{task->sequence});
     }
   }
   if (left == 0) return {};
-  if (left > Watchdog::kListed) lines += fmt::format("    and {} more\n", left - Watchdog::kListed);
+  if (left > StreamReport::kMostLines)
+    lines += fmt::format("    and {} more\n", left - StreamReport::kMostLines);
   return fmt::format("  queue '{}': {} tasks have no place yet, {} have one\n{}", properties_.name,
                      left, running_, lines);
-}
-
-void TaskBinder::forget(const weir_buffer& buffer) noexcept {
-  live_.forget_pieces_of(buffer);
-  coherence_.forget(buffer);
 }
 
 }  // namespace weir::rt

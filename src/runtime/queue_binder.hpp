@@ -2,15 +2,11 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/unreported.hpp"
-#include "runtime/coherence.hpp"
 #include "runtime/queue_combining_lock.hpp"
-#include "runtime/queue_place.hpp"
 #include "runtime/queue_task.hpp"
 #include "sched/performance_model.hpp"
 #include "sched/policy.hpp"
@@ -22,7 +18,7 @@ namespace weir::rt {
 /// deferred one. Owner.
 class DeferredTasks {
  public:
-  using List = TaskList<&Task::pending_before, &Task::next>;
+  using List = LinkedList<Task, &Task::pending_before, &Task::next>;
 
   explicit DeferredTasks(PieceTable& pieces) noexcept : pieces_(pieces) {}
 
@@ -148,8 +144,6 @@ class TaskBinder {
   bool bind_ready() noexcept;
   /// Returns a line for each deferred call, "" if there is none. Throws std::bad_alloc.
   std::string describe_deferred() const;
-  /// Removes the pieces of a buffer that no incomplete action uses.
-  void forget(const weir_buffer& buffer) noexcept;
 
   Coherence& coherence() noexcept { return coherence_; }
   PlaceChooser& chooser() noexcept { return chooser_; }
@@ -165,8 +159,6 @@ class TaskBinder {
   bool bind_calls(std::size_t level) noexcept;
   bool bind(Task& task) noexcept;
   void bind_call(Task& task, const Choice& choice);
-  void bind_access(Task& task);
-  bool is_early(const Task& task) const noexcept;
   bool is_cancelled(const Task& task) const noexcept;
   void count_in(QueuePlace& queue_place, const BoundTask& bound, int count) noexcept;
   void note_run(const BoundTask& bound) noexcept;

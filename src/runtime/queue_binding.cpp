@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/thread_role.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -33,7 +33,7 @@ BindingQueue::BindingQueue(const QueueProperties& properties, const weir_queue_o
     : QueueCore(properties, places),
       unreported_(unreported),
       submissions_(properties),
-      bound_(*this, properties.runtime),
+      bound_(*this, properties.registry),
       binder_(properties, options, places, std::move(policy), submissions_, bound_, unreported,
               lock_) {
   for (const QueuePlace& queue_place : places_.all())
@@ -60,19 +60,15 @@ void BindingQueue::progress() noexcept {
       sys::yield();
       continue;
     }
-    run_owner_pass();
+    while (lock_.take_work() || bound_.any_completed()) {
+      binder_.take_completed(bound_.collect());
+      binder_.take_submitted(submissions_.collect());
+      if (binder_.bind_ready()) lock_.add_work();
+      submissions_.grant_room();
+    }
     Task* const finished = binder_.live().take_finished();
     lock_.unlock();
     submissions_.notify_waiters(finished);
-  }
-}
-
-void BindingQueue::run_owner_pass() noexcept {
-  while (lock_.take_work() || bound_.any_completed()) {
-    binder_.take_completed(bound_.collect());
-    binder_.take_submitted(submissions_.collect());
-    if (binder_.bind_ready()) lock_.add_work();
-    submissions_.grant_room();
   }
 }
 
@@ -84,7 +80,7 @@ void BindingQueue::await_room() {
     if (NoWaitScope::active() || !submissions_.request_room(request)) return;
     lock_.add_work();
     progress();
-    wait_for_signal(properties_.runtime, request.granted, 1, sys::kNever);
+    wait_for_signal(properties_.registry, request.granted, 1, sys::kNever);
   }
 }
 
@@ -122,14 +118,15 @@ WaitResult BindingQueue::synchronize(std::int64_t timeout_ns) {
   const weir_event fetched = request_access({});
   WaitResult result = await_access(fetched, time_until(deadline));
   if (result.status == WEIR_STATUS_TIMEOUT) return result;
-  properties_.runtime.failures().remove(fetched.opaque[1]);
+  properties_.registry.failures().remove(fetched.opaque[1]);
   if (result.status != WEIR_STATUS_OK) {
     const Owner owner(*this);
     binder_.coherence().carry_failures_over();
     binder_.live().keep_failure(std::move(result));
   }
   for (const QueuePlace& queue_place : places_.all()) {
-    WaitResult drained = properties_.runtime.synchronize(*queue_place.stream, time_until(deadline));
+    WaitResult drained =
+        properties_.registry.synchronize(*queue_place.stream, time_until(deadline));
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
     if (drained.status == WEIR_STATUS_OK) continue;
     const Owner owner(*this);
@@ -145,10 +142,10 @@ bool BindingQueue::await_end(std::int64_t deadline_ns) {
   const weir_event fetched = request_access({});
   const WaitResult result = await_access(fetched, time_until(deadline_ns));
   if (result.status == WEIR_STATUS_TIMEOUT && !result.failure) return false;
-  Runtime& runtime = properties_.runtime;
-  runtime.failures().remove(fetched.opaque[1]);
+  Registry& registry = properties_.registry;
+  registry.failures().remove(fetched.opaque[1]);
   return std::ranges::all_of(places_.all(), [&](const QueuePlace& queue_place) {
-    return runtime.await_end({queue_place.stream.get()}, time_until(deadline_ns));
+    return registry.await_end({queue_place.stream.get()}, time_until(deadline_ns));
   });
 }
 
@@ -156,7 +153,7 @@ bool BindingQueue::await_end(std::int64_t deadline_ns) {
 void BindingQueue::await_calls() noexcept {
   while (completed() < submitted()) {
     progress();
-    properties_.runtime.pass_time();
+    properties_.registry.pass_time();
   }
 }
 
@@ -164,13 +161,14 @@ void BindingQueue::release(weir_buffer& buffer) noexcept {
   try {
     const weir_region all = weir_region_range(0, buffer.bytes());
     const weir_event event = enqueue_access({&buffer, all, WEIR_ACCESS_READ_WRITE});
-    wait_for_events(properties_.runtime, {&event, 1}, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
-    properties_.runtime.failures().remove(event.opaque[1]);
+    wait_for_events(properties_.registry, {&event, 1}, WEIR_WAIT_MODE_ALL, WEIR_FOREVER);
+    properties_.registry.failures().remove(event.opaque[1]);
   } catch (...) {
     await_calls();
   }
   const Owner owner(*this);
-  binder_.forget(buffer);
+  binder_.live().forget_pieces_of(buffer);
+  binder_.coherence().forget(buffer);
 }
 
 // ---- Information --------------------------------------------------------------------------------

@@ -1,14 +1,9 @@
 // A task queue that binds its tasks to places.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <set>
-#include <span>
-#include <string>
 
 #include "runtime/queue_binder.hpp"
-#include "runtime/queue_combining_lock.hpp"
 #include "runtime/queue_core.hpp"
 
 namespace weir::rt {
@@ -45,7 +40,6 @@ class BindingQueue final : public QueueCore {
   class Owner;
 
   std::uint64_t newest() const noexcept override { return submissions_.made(); }
-  void run_owner_pass() noexcept WEIR_REQUIRES(lock_);
   void await_calls() noexcept;
 
   Unreported& unreported_;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/counted.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -51,7 +51,7 @@ weir_compute as_compute(const weir_task& task) noexcept {
 
 NamedUse QueueCore::check_operand(const weir_operand& operand) const {
   weir_buffer& buffer = weir_buffer::check(operand.buffer);
-  if (buffer.owner() != &properties_.runtime) {
+  if (buffer.owner() != &properties_.registry) {
     fail_argument("buffer '{}' belongs to another runtime than queue '{}'", buffer.name(),
                   properties_.name);
   }
@@ -81,7 +81,7 @@ void QueueCore::fill_call(Task& task, const weir_task& given) const {
   if (given.priority < -1 || given.priority > 1) {
     fail_argument("priority {} of a task is not -1, 0 or 1", given.priority);
   }
-  const KernelTable& kernels = properties_.runtime.kernels();
+  const KernelTable& kernels = properties_.registry.kernels();
   const weir_kernel& kernel = given.kernel != nullptr || given.kernel_name == nullptr
                                   ? weir_kernel::check(given.kernel)
                                   : kernels.find(given.kernel_name);
@@ -147,7 +147,7 @@ weir_event QueueCore::request_access(const weir_operand& operand) {
 
 WaitResult QueueCore::await_access(const weir_event& event, std::int64_t timeout_ns) {
   WaitResult result =
-      wait_for_events(properties_.runtime, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
+      wait_for_events(properties_.registry, {&event, 1}, WEIR_WAIT_MODE_ALL, timeout_ns);
   if (result.status == WEIR_STATUS_OK || result.status == WEIR_STATUS_TIMEOUT) return result;
   const SpinGuard guard(last_lock_);
   last_ = {};
@@ -190,11 +190,11 @@ weir_event DirectQueue::enqueue_access(const weir_operand& operand) {
 }
 
 WaitResult DirectQueue::synchronize(std::int64_t timeout_ns) {
-  return properties_.runtime.synchronize(stream_, timeout_ns);
+  return properties_.registry.synchronize(stream_, timeout_ns);
 }
 
 bool DirectQueue::await_end(std::int64_t deadline_ns) {
-  return properties_.runtime.await_end({&stream_}, time_until(deadline_ns));
+  return properties_.registry.await_end({&stream_}, time_until(deadline_ns));
 }
 
 void DirectQueue::get_info(weir_queue_info& info, std::span<weir_queue_share> shares) {

@@ -1,17 +1,10 @@
 // The two kinds of task queue behind one interface.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 
-#include <weir/queue.h>
-
-#include "base/spin_lock.hpp"
-#include "base/threads.hpp"
-#include "runtime/queue_place.hpp"
 #include "runtime/queue_task.hpp"
-#include "runtime/waiting.hpp"
 
 namespace weir::rt {
 

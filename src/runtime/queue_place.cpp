@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -15,7 +15,7 @@ constexpr std::uint64_t kManyTasks = 256;      ///< for each core
 }  // namespace
 
 void QueuePlace::DestroyStream::operator()(weir_stream* stream) const noexcept {
-  stream->runtime().destroy_stream(stream);
+  Registry::of(stream->context()).destroy_stream(stream);
 }
 
 bool QueuePlace::has_enough() const noexcept {
@@ -28,7 +28,7 @@ bool QueuePlace::has_enough() const noexcept {
 }
 
 QueuePlaces::QueuePlaces(const QueueProperties& properties, const weir_queue_options& options)
-    : set_(properties.runtime, fmt::format("queue '{}'", properties.name), options.places,
+    : set_(properties.registry, fmt::format("queue '{}'", properties.name), options.places,
            options.place_count) {
   const std::vector<weir_place*>& places = set_.all();
   if (options.weight_count != 0 && options.weight_count != places.size()) {
@@ -59,7 +59,7 @@ QueuePlaces::QueuePlaces(const QueueProperties& properties, const weir_queue_opt
     made.weight = weight;
     made.core_times = made.claimed_times = CoreTimes(place->width());
     made.share.place = place->name().c_str();
-    made.stream.reset(properties.runtime.create_stream(*place, stream_options));
+    made.stream.reset(properties.registry.create_stream(*place, stream_options));
   }
 }
 

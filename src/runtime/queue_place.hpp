@@ -20,7 +20,7 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Registry;
 
 /// The first fields are constant after the creation of the queue. The others describe the load, and
 /// belong to the owner of the queue.
@@ -87,7 +87,7 @@ struct QueuePlace {
 
 /// What the program asked for when it created a queue. Constant.
 struct QueueProperties {
-  Runtime& runtime;
+  Registry& registry;
   std::uint64_t serial;  ///< in the ids of its tasks
   std::string name, policy;
   bool keeps_models;

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -26,9 +26,9 @@ weir_operand whole(const weir_buffer* partial, const Region& region, weir_access
 Reductions::~Reductions() {
   for (const auto& open : open_) {
     for (const Partial& partial : open->partials)
-      properties_.runtime.destroy_buffer(partial.buffer);
+      properties_.registry.destroy_buffer(partial.buffer);
   }
-  for (const Partial& partial : spare_) properties_.runtime.destroy_buffer(partial.buffer);
+  for (const Partial& partial : spare_) properties_.registry.destroy_buffer(partial.buffer);
 }
 
 bool Reductions::applies_to(const weir_task& task) const noexcept {
@@ -125,8 +125,7 @@ void Reductions::check(const weir_task& task) {
       if (!overlap(uses[i].region(), uses[j].region())) continue;
       fail_argument(
           "operands {} and {} of task '{}' overlap in buffer '{}': what a task reduces into it "
-          "must "
-          "not use otherwise",
+          "must not use otherwise",
           std::min(i, j), std::max(i, j), probe_.label(), uses[i].buffer().name());
     }
   }
@@ -155,12 +154,8 @@ Reductions::OpenRegion& Reductions::open(const weir_task& task, const weir_opera
   });
   if (found != open_.end()) return **found;
   combine_overlapping(*operand.buffer, region);
-  auto made = std::make_unique<OpenRegion>();
-  made->buffer = operand.buffer;
-  made->given = operand.region;
-  made->region = region;
-  made->combine = task.combine;
-  made->init = task.init;
+  auto made = std::make_unique<OpenRegion>(
+      OpenRegion{operand.buffer, operand.region, region, task.combine, task.init, {}, 0});
   made->partials.reserve(width_);
   open_.push_back(std::move(made));
   note_open();
@@ -203,7 +198,7 @@ Reductions::Partial Reductions::take_spare(std::uint64_t bytes) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name.c_str();
   spare_.reserve(made_ + 1);
-  const Partial made{properties_.runtime.buffers().create(bytes, options), bytes};
+  const Partial made{properties_.registry.buffers().create(bytes, options), bytes};
   ++made_;
   return made;
 }
@@ -212,9 +207,9 @@ bool Reductions::fit(const Partial& spare, std::uint64_t bytes) const {
   const std::uint64_t id = spare.read.opaque[1];
   if (spare.bytes != bytes || spare.dropped) return false;
   if (id == 0) return true;
-  Runtime& runtime = properties_.runtime;
-  return runtime.slot_of(spare.read).event.is_complete(id) &&
-         runtime.failures().find(id).status == WEIR_STATUS_OK;
+  Registry& registry = properties_.registry;
+  return registry.slot_of(spare.read).event.is_complete(id) &&
+         registry.failures().find(id).status == WEIR_STATUS_OK;
 }
 
 void Reductions::combine_overlapping(const Buffer& buffer, const Region& region) {

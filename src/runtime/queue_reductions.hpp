@@ -1,19 +1,10 @@
 // Reductions of a task queue.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <vector>
 
-#include <weir/event.h>
-#include <weir/queue.h>
-
-#include "base/region.hpp"
-#include "base/threads.hpp"
-#include "core/buffer.hpp"
 #include "runtime/queue_core.hpp"
-#include "runtime/queue_task.hpp"
 
 namespace weir::rt {
 

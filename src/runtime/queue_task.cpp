@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "runtime/queue_binding.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 
 namespace weir::rt {
 
@@ -58,15 +58,10 @@ std::uint64_t Task::bytes() const noexcept {
 SubmissionQueue::~SubmissionQueue() {
   const SpinGuard guard(lock_);
   assert(first_ == nullptr);
-  for (Task* task = spare_; task != nullptr; task = task->next) take_ticket_of(*task);
-  properties_.runtime.tickets().give(tickets_);
-}
-
-void SubmissionQueue::take_ticket_of(Task& task) noexcept {
-  Ticket* const ticket = std::exchange(task.ticket, nullptr);
-  if (ticket == nullptr) return;
-  ticket->next = tickets_;
-  tickets_ = ticket;
+  for (Task* task = spare_; task != nullptr; task = task->next) {
+    if (task->ticket != nullptr) task->ticket->next = std::exchange(tickets_, task->ticket);
+  }
+  properties_.registry.tickets().give(tickets_);
 }
 
 SubmissionQueue::OwnedTask SubmissionQueue::take() {
@@ -76,17 +71,17 @@ SubmissionQueue::OwnedTask SubmissionQueue::take() {
     Task* const made = tasks_.emplace_back(std::make_unique<Task[]>(kChunk)).get();
     for (std::size_t i = kChunk; i-- > 0;) made[i].next = std::exchange(spare_, &made[i]);
   }
-  Task* const task = std::exchange(spare_, spare_->next);
-  take_ticket_of(*task);
-  return OwnedTask(task, Return{this});
+  return OwnedTask(std::exchange(spare_, spare_->next), Return{this});
 }
 
 weir_event SubmissionQueue::append(OwnedTask owned) {
   Task& task = *owned;
   const SpinGuard guard(lock_);
-  if (tickets_ == nullptr) tickets_ = properties_.runtime.tickets().take();
-  Ticket& ticket = *tickets_;
-  tickets_ = ticket.next;
+  if (task.ticket == nullptr) {
+    if (tickets_ == nullptr) tickets_ = properties_.registry.tickets().take();
+    task.ticket = std::exchange(tickets_, tickets_->next);
+  }
+  Ticket& ticket = *task.ticket;
   const std::uint64_t sequence = made_.load() + 1;
   made_.store(sequence);
   task.sequence = sequence & Task::kMostSequence;
@@ -94,13 +89,12 @@ weir_event SubmissionQueue::append(OwnedTask owned) {
   ticket.waiters = nullptr;
   ticket.status = WEIR_STATUS_OK;
   ticket.event.open(id);
-  task.ticket = &ticket;
   task.next = nullptr;
   // Before the owner can see the task, which may then complete and be reused.
   if (task.kind == Task::Kind::call) submitted_.fetch_add(1);
   (last_ != nullptr ? last_->next : first_) = owned.release();
   last_ = &task;
-  return properties_.runtime.event_of(ticket, id);
+  return properties_.registry.event_of(ticket, id);
 }
 
 void SubmissionQueue::give(Task& first, Task& last) noexcept {
@@ -219,8 +213,8 @@ void BoundTasks::await(Task& access, const std::vector<weir_event>& events,
     access_wait.deliver = on_access_wait;
     access_wait.ignores_failure = i >= events.size() - ignoring_failure;
     const std::uint64_t id = events[i].opaque[1];
-    if (id != 0 && runtime_.slot_of(events[i]).watch(id, access_wait)) continue;
-    const FailureLog::Entry entry = id != 0 ? runtime_.failures().find(id) : FailureLog::Entry{};
+    if (id != 0 && registry_.slot_of(events[i]).watch(id, access_wait)) continue;
+    const FailureLog::Entry entry = id != 0 ? registry_.failures().find(id) : FailureLog::Entry{};
     on_access_wait(access_wait, entry.status, entry.failure);
   }
   complete_one_wait(bound);
@@ -262,7 +256,7 @@ void LiveTasks::close(Task& task) noexcept {
     first_failure_ = {ticket.status, ticket.failure, 0};
     first_sequence_ = task.sequence;
   }
-  task.kept = ticket.failure && runtime_.failures().add(ticket);
+  task.kept = ticket.failure && registry_.failures().add(ticket);
   ticket.waiters = ticket.event.close(ticket.id(), ticket.waiters);
   submissions_.note_complete(task);
   task.next = std::exchange(finished_, &task);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,14 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <weir/queue.h>
-
-#include "base/signal.hpp"
-#include "base/spin_lock.hpp"
 #include "core/kernel.hpp"
-#include "core/unreported.hpp"
 #include "runtime/coherence.hpp"
-#include "runtime/stream.hpp"
 #include "runtime/waiting.hpp"
 
 namespace weir::rt {
@@ -131,32 +124,6 @@ struct BoundTask : ActionWatcher {
   sys::Atomic<std::uint32_t> access_waits_left{0};
 };
 
-/// A list of tasks through two of their pointers.
-template <Task* Task::*kBefore, Task* Task::*kAfter>
-class TaskList {
- public:
-  bool empty() const noexcept { return first_ == nullptr; }
-  Task* first() const noexcept { return first_; }
-  static Task* after(const Task& task) noexcept { return task.*kAfter; }
-
-  void push(Task& task) noexcept {
-    task.*kBefore = last_;
-    task.*kAfter = nullptr;
-    (last_ != nullptr ? last_->*kAfter : first_) = &task;
-    last_ = &task;
-  }
-  void remove(Task& task) noexcept {
-    Task* const before = task.*kBefore;
-    Task* const after = task.*kAfter;
-    (before != nullptr ? before->*kAfter : first_) = after;
-    (after != nullptr ? after->*kBefore : last_) = before;
-  }
-
- private:
-  Task* first_ = nullptr;
-  Task* last_ = nullptr;
-};
-
 /// Tasks between the program and the owner of a queue: the spare ones, and the submitted ones that
 /// the owner has not collected. Counts tasks, and bounds those in flight. Any thread.
 class SubmissionQueue {
@@ -208,11 +175,10 @@ class SubmissionQueue {
 
  private:
   void give(Task& first, Task& last) noexcept;
-  void take_ticket_of(Task& task) noexcept WEIR_REQUIRES(lock_);
 
   const QueueProperties& properties_;
   SpinLock lock_;
-  Ticket* tickets_ WEIR_GUARDED_BY(lock_) = nullptr;  ///< list of free ones
+  Ticket* tickets_ WEIR_GUARDED_BY(lock_) = nullptr;  ///< of no task yet
   Task* first_ WEIR_GUARDED_BY(lock_) = nullptr;      ///< list of submitted ones
   Task* last_ WEIR_GUARDED_BY(lock_) = nullptr;
   std::vector<std::unique_ptr<Task[]>> tasks_ WEIR_GUARDED_BY(lock_);
@@ -227,7 +193,8 @@ class SubmissionQueue {
 /// the owner has not collected. Owner, except as said.
 class BoundTasks {
  public:
-  BoundTasks(BindingQueue& queue, Runtime& runtime) noexcept : queue_(queue), runtime_(runtime) {}
+  BoundTasks(BindingQueue& queue, Registry& registry) noexcept
+      : queue_(queue), registry_(registry) {}
 
   /// Returns the state of a task that is about to get a place. Throws std::bad_alloc.
   BoundTask& take(Task& task);
@@ -250,7 +217,7 @@ class BoundTasks {
   static void complete_one_wait(BoundTask& bound) noexcept;
 
   BindingQueue& queue_;
-  Runtime& runtime_;
+  Registry& registry_;
   std::deque<BoundTask> made_;
   BoundTask* spare_ = nullptr;
   sys::Atomic<BoundTask*> completed_{nullptr};
@@ -261,8 +228,8 @@ class BoundTasks {
 /// Owner.
 class LiveTasks {
  public:
-  LiveTasks(Runtime& runtime, SubmissionQueue& submissions) noexcept
-      : runtime_(runtime), submissions_(submissions) {}
+  LiveTasks(Registry& registry, SubmissionQueue& submissions) noexcept
+      : registry_(registry), submissions_(submissions) {}
 
   void add(Task& task) noexcept { tasks_.push(task); }
   /// Completes a task, which has its outcome; a fetch only after everything before it.
@@ -286,9 +253,9 @@ class LiveTasks {
  private:
   void close(Task& task) noexcept;
 
-  Runtime& runtime_;
+  Registry& registry_;
   SubmissionQueue& submissions_;
-  TaskList<&Task::live_before, &Task::live_after> tasks_;
+  LinkedList<Task, &Task::live_before, &Task::live_after> tasks_;
   Task* finished_ = nullptr;
   WaitResult first_failure_, kept_failure_;
   std::uint64_t first_sequence_ = 0;

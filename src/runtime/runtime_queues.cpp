@@ -1,5 +1,6 @@
 // Task queues, shares and pipelines of a runtime.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,7 +48,8 @@ weir_queue* Runtime::create_queue(const weir_queue_options& options) {
     sys::Lock lock(mutex_);
     queues_.reserve(queues_.size() + 1);
   }
-  Owned<weir_queue> queue(new weir_queue(*this, serial, options));
+  Owned<weir_queue> queue(
+      new weir_queue(*this, serial, options, make_policy(Queue::policy_of(options))));
   weir_queue* const handle = queue.get();
   sys::Lock lock(mutex_);
   queues_.push_back(std::move(queue));
@@ -99,9 +101,12 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
     name = options.name != nullptr ? options.name : fmt::format("share {}", shares_made_);
     shares_.reserve(shares_.size() + 1);
   }
-  weir_fabric* const fabric = options.fabric;
-  ShareGroup::CollectiveJoin meeting(fabric != nullptr ? &weir_fabric::check(fabric) : nullptr,
-                                     Share::describe(options), options.timeout_ns);
+  std::optional<ShareGroup::Services> services;
+  if (options.fabric != nullptr) {
+    weir_fabric& fabric = weir_fabric::check(options.fabric);
+    services.emplace(ShareGroup::Services{fabric.port(), fabric.collectives(), fabric.share_hub()});
+  }
+  ShareGroup::CollectiveJoin meeting(services, Share::describe(options), options.timeout_ns);
   if (options.enqueue == nullptr) fail_argument("the function of a share is NULL");
   Owned<weir_share> share(
       new weir_share(*this, options, std::move(name), std::move(enqueue), meeting));

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/thread_role.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
 #include "runtime/share_ranks.hpp"
 #include "sched/ideal_time.hpp"
 
@@ -39,18 +39,18 @@ std::string Share::describe(const weir_share_options& options) {
                      options.result_offsets != nullptr ? options.result_offsets[options.items] : 0);
 }
 
-Share::Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue,
-             ShareGroup::CollectiveJoin& join)
-    : state_{.runtime = runtime,
+Share::Share(Registry& registry, const weir_share_options& options, std::string name,
+             Enqueue enqueue, ShareGroup::CollectiveJoin& join)
+    : state_{.registry = registry,
              .name = std::move(name),
              .source{options.items, options.work},
              .completed{options.items, options.results, options.result_offsets}},
       chunks_(options.chunks != nullptr ? options.chunks : "learned"),
       enqueue_(std::move(enqueue)),
       one_sided_(is_one_sided(options)),
-      places_(runtime, fmt::format("share '{}'", state_.name), options.places,
+      places_(registry, fmt::format("share '{}'", state_.name), options.places,
               options.place_count) {
-  if (options.fabric != nullptr && runtime.virtual_time()) {
+  if (options.fabric != nullptr && registry.virtual_time()) {
     fail(WEIR_STATUS_UNSUPPORTED,
          "a share over ranks needs real time: each has a clock of its own");
   }
@@ -83,7 +83,7 @@ void Share::begin(const weir_share_options& options, ShareGroup::CollectiveJoin&
     const SpinGuard guard(part.lock);
     if (tries_ways) part.trial.begin(options.ways, place->width());
   }
-  started_ns_ = state_.runtime.now_ns();
+  started_ns_ = state_.registry.now_ns();
   if (is_root) {
     root_ = std::make_unique<ShareRoot>(*this, state_, *group_, own_, one_sided_);
   } else if (group_ != nullptr) {
@@ -108,7 +108,7 @@ void Share::finish() noexcept {
   try {
     wait_until_over(sys::kNever);
   } catch (...) {
-    while (complete_signal_.count() == 0) runtime().pass_time();
+    while (complete_signal_.count() == 0) registry().pass_time();
   }
   if (group_ != nullptr) group_->leave();
 }
@@ -116,7 +116,7 @@ void Share::finish() noexcept {
 Share::~Share() {
   for (const LocalPart& part : own_) {
     try {
-      runtime().await_end({part.stream}, WEIR_FOREVER);
+      registry().await_end({part.stream}, WEIR_FOREVER);
     } catch (...) {  // the destructor waits
     }
   }
@@ -165,11 +165,11 @@ void Share::hand_out(ShareChunk& chunk) noexcept {
   try {
     const NoWaitScope no_wait;
     const weir_event event = enqueue_(given);
-    runtime().check_event(event);
+    registry().check_event(event);
     const std::uint64_t id = event.opaque[1];
     chunk.cut = id != 0 && cancelled_.load();
-    if (id != 0 && runtime().slot_of(event).watch(id, chunk)) return;
-    FailureLog::Entry entry = id != 0 ? runtime().failures().find(id) : FailureLog::Entry{};
+    if (id != 0 && registry().slot_of(event).watch(id, chunk)) return;
+    FailureLog::Entry entry = id != 0 ? registry().failures().find(id) : FailureLog::Entry{};
     status = entry.status;
     failure = std::move(entry.failure);
   } catch (...) {
@@ -198,7 +198,7 @@ void Share::account(ShareChunk& chunk, weir_status status, const FailureRef& fai
   if (failure) status = failure->status;  // the root failure, if the last action was poisoned
   {
     const SpinGuard guard(part.lock);
-    const std::int64_t now = runtime().now_ns();
+    const std::int64_t now = registry().now_ns();
     if (status == WEIR_STATUS_OK && chunk.cut) status = WEIR_STATUS_CANCELLED;
     if (status == WEIR_STATUS_OK) {
       if (member_ == nullptr) {
@@ -230,7 +230,7 @@ void Share::release() noexcept {
   }
   while (state_.pending.release()) {
     if (any_place_takes_more()) continue;
-    state_.completed.end(runtime().now_ns());
+    state_.completed.end(registry().now_ns());
     if (root_ != nullptr && root_->dismiss()) continue;
     if (member_ != nullptr) {
       group_->send_or_drop(0, ShareMessage::left, {}, "", "could not be told of the end");
@@ -268,7 +268,7 @@ bool Share::any_place_takes_more() noexcept {
 /// Waits for the end of the share, and makes progress on the fabric if the caller has to.
 bool Share::wait_until_over(std::int64_t deadline_ns) {
   if (group_ == nullptr || group_->port().progress_by() != ProgressBy::caller) {
-    return wait_for_signal(runtime(), complete_signal_, 1, deadline_ns);
+    return wait_for_signal(registry(), complete_signal_, 1, deadline_ns);
   }
   constexpr std::int64_t kSlice =
       1'000'000;  // completions of chunks do not wake threads that wait for the fabric
@@ -289,7 +289,7 @@ WaitResult Share::wait(std::int64_t timeout_ns) {
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   if (!wait_until_over(deadline)) return {WEIR_STATUS_TIMEOUT, {}, 0};
   for (const LocalPart& part : own_) {
-    WaitResult drained = runtime().synchronize(*part.stream, time_until(deadline));
+    WaitResult drained = registry().synchronize(*part.stream, time_until(deadline));
     if (drained.status == WEIR_STATUS_TIMEOUT) return drained;
     if (drained.status == WEIR_STATUS_OK || part.status.lost.load()) continue;
     state_.outcome.keep(std::move(drained));
@@ -327,7 +327,7 @@ void Share::finish_or_cancel(std::int64_t timeout_ns) noexcept {
 
 void Share::get_info(weir_share_info& info, weir_share_part* parts, std::size_t count) {
   const std::int64_t ended = state_.completed.ended_ns();
-  const std::int64_t now = ended >= 0 ? ended : runtime().now_ns();
+  const std::int64_t now = ended >= 0 ? ended : registry().now_ns();
   info.name = name().c_str();
   info.chunks = chunks_.c_str();
   info.items = state_.source.count();

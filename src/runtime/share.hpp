@@ -19,7 +19,7 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Registry;
 class ShareMember;
 class ShareRoot;
 
@@ -40,7 +40,7 @@ class Share {
   using Enqueue = std::function<weir_event(const weir_chunk&)>;
 
   /// Collective with a fabric.
-  Share(Runtime& runtime, const weir_share_options& options, std::string name, Enqueue enqueue,
+  Share(Registry& registry, const weir_share_options& options, std::string name, Enqueue enqueue,
         ShareGroup::CollectiveJoin& join);
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
@@ -55,7 +55,7 @@ class Share {
   /// Returns a description of the options that must be the same on all ranks.
   static std::string describe(const weir_share_options& options);
 
-  Runtime& runtime() const noexcept { return state_.runtime; }
+  Registry& registry() const noexcept { return state_.registry; }
   const std::string& name() const noexcept { return state_.name; }
 
   // Called by the program. They throw Error.

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/fabric.hpp"
+#include "net/collectives.hpp"
 
 namespace weir::rt {
 
@@ -25,20 +25,20 @@ void PartReport::publish(PlaceStatus& status, std::int64_t now_ns) const noexcep
 // ---- Meeting ------------------------------------------------------------------------------------
 
 ShareGroup::CollectiveJoin::~CollectiveJoin() {
-  if (fabric_ == nullptr || held_) return;
+  if (!fabric_ || held_) return;
   try {
-    fabric_->collectives().exchange(what_, {}, time_left(deadline_ns_));
+    fabric_->collectives.exchange(what_, {}, time_left(deadline_ns_));
   } catch (const std::exception&) {  // this rank reports its failure anyway
   }
 }
 
 ShareGroup::ShareGroup(CollectiveJoin& join, const std::vector<std::string>& names)
-    : fabric_(*join.fabric_), port_(fabric_.port()), rank_(port_.rank()) {
+    : fabric_(*join.fabric_), port_(fabric_.port), rank_(port_.rank()) {
   join.held_ = true;
   std::string mine;
   for (const std::string& name : names) mine.append(name.c_str(), name.size() + 1);
   const auto all =
-      fabric_.collectives().exchange(join.what_, as_bytes(mine), time_left(join.deadline_ns_));
+      fabric_.collectives.exchange(join.what_, as_bytes(mine), time_left(join.deadline_ns_));
   for (Rank rank = 0; rank < port_.ranks(); ++rank) {
     firsts_.push_back(places_.size());
     if (all[rank].empty()) {
@@ -56,20 +56,20 @@ ShareGroup::ShareGroup(CollectiveJoin& join, const std::vector<std::string>& nam
          places_.size(), kMostPlaces);
   }
   Window::meet(
-      fabric_.collectives(), time_left(join.deadline_ns_), [&](std::int64_t deadline) -> Window& {
+      fabric_.collectives, time_left(join.deadline_ns_), [&](std::int64_t deadline) -> Window& {
         return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0, deadline);
       });
 }
 
 void ShareGroup::leave() noexcept {
   if (listener_ == nullptr) return;
-  fabric_.share_hub().leave(number_);
+  fabric_.hub.leave(number_);
   listener_ = nullptr;
 }
 
 void ShareGroup::abandon(const Outcome& why) noexcept {
   if (listener_ == nullptr) {
-    number_ = fabric_.share_hub().skip();
+    number_ = fabric_.hub.skip();
   } else {
     leave();
   }
@@ -85,7 +85,7 @@ void ShareGroup::abandon(const Outcome& why) noexcept {
 
 void ShareGroup::listen(Listener& listener) {
   listener_ = &listener;
-  fabric_.share_hub().enter(*this, number_);
+  fabric_.hub.enter(*this, number_);
   for (Rank rank = 0; rank < ranks(); ++rank) {
     if (!port_.alive(rank)) listener.on_rank_lost(rank, port_.why_lost(rank));
   }
@@ -99,7 +99,7 @@ void ShareGroup::fetch_add(std::uint64_t count, Completion& done) {
 
 void ShareGroup::send(Rank to, ShareMessage::Kind kind, const ShareMessage& message,
                       std::span<const std::byte> rest) {
-  fabric_.share_hub().send(to, number_, kind, std::as_bytes(std::span(&message, 1)), rest);
+  fabric_.hub.send(to, number_, kind, std::as_bytes(std::span(&message, 1)), rest);
 }
 
 bool ShareGroup::send_or_drop(Rank to, ShareMessage::Kind kind, const ShareMessage& message,

@@ -20,7 +20,7 @@
 
 namespace weir::rt {
 
-class Fabric;
+class Collectives;
 
 /// What a rank reports of one of its places.
 struct PartReport {
@@ -92,13 +92,20 @@ class ShareGroup final : private GroupHub::Member {
     std::string name;
   };
 
+  /// What a share uses of a fabric.
+  struct Services {
+    Port& port;
+    Collectives& collectives;
+    GroupHub& hub;
+  };
+
   /// Collective creation: if this rank fails before it has joined, the destructor reports the
   /// failure to all ranks.
   class CollectiveJoin {
    public:
     /// `what` must be the same on all ranks. Without a fabric there are no other ranks. The timeout
     /// applies to the creation on all ranks; 0, negative: none.
-    CollectiveJoin(Fabric* fabric, std::string what, std::int64_t timeout_ns)
+    CollectiveJoin(const std::optional<Services>& fabric, std::string what, std::int64_t timeout_ns)
         : fabric_(fabric),
           what_(std::move(what)),
           deadline_ns_(sys::deadline_after(timeout_ns > 0 ? timeout_ns : -1)) {}
@@ -106,11 +113,11 @@ class ShareGroup final : private GroupHub::Member {
     CollectiveJoin& operator=(const CollectiveJoin&) = delete;
     ~CollectiveJoin();
 
-    bool has_others() const noexcept { return fabric_ != nullptr; }
+    bool has_others() const noexcept { return fabric_.has_value(); }
 
    private:
     friend class ShareGroup;
-    Fabric* const fabric_;
+    const std::optional<Services> fabric_;
     const std::string what_;
     const std::int64_t deadline_ns_;
     bool held_ = false;
@@ -161,7 +168,7 @@ class ShareGroup final : private GroupHub::Member {
                 std::span<const std::byte> body) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
 
-  Fabric& fabric_;
+  const Services fabric_;
   Port& port_;
   const Rank rank_;
   std::vector<Place> places_;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
+#include "runtime/share.hpp"
 
 namespace weir::rt {
 
@@ -20,13 +21,13 @@ LocalPart::LocalPart(Share& of, ShareState& common, std::uint32_t at, weir_place
   const std::string name = fmt::format("{}/{}", state.name, place.name());
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
   options.name = name.c_str();
-  stream = state.runtime.create_stream(place, options);
+  stream = state.registry.create_stream(place, options);
 }
 
-LocalPart::~LocalPart() { state.runtime.destroy_stream(stream); }
+LocalPart::~LocalPart() { state.registry.destroy_stream(stream); }
 
 std::uint64_t LocalPart::next_size() noexcept {
-  return state.source.next_size(index, trial.items(), peers, state.runtime.now_ns());
+  return state.source.next_size(index, trial.items(), peers, state.registry.now_ns());
 }
 
 ShareChunk& LocalPart::begin_chunk(const ItemRange& range) noexcept {
@@ -37,7 +38,7 @@ ShareChunk& LocalPart::begin_chunk(const ItemRange& range) noexcept {
   chunk.number = status.visits.fetch_add(1) + 1;
   chunk.way = trial.next();
   if (in_flight++ == 0) {
-    busy_since_ns = state.runtime.now_ns();
+    busy_since_ns = state.registry.now_ns();
     meter.begin(busy_since_ns);
   }
   publish();

@@ -20,7 +20,7 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Registry;
 class Share;
 struct LocalPart;
 
@@ -58,7 +58,7 @@ class PendingCount {
 
 /// What the places and ranks of a share have in common. Any thread.
 struct ShareState {
-  Runtime& runtime;
+  Registry& registry;
   const std::string name;
   ChunkSource source;
   CompletedItems completed;

@@ -4,7 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/runtime.hpp"
+#include "runtime/registry.hpp"
+#include "runtime/share.hpp"
 
 namespace weir::rt {
 
@@ -44,7 +45,7 @@ void ShareRoot::assign(RemotePart& part, bool forced) noexcept {
     const SpinGuard guard(part.lock);
     if (!part.asked || state_.outcome.has_stopped() || part.status.lost.load()) return;
     const std::uint64_t size = std::max<std::uint64_t>(
-        state_.source.next_size(part.index, part.last.trial, part.peers, state_.runtime.now_ns()),
+        state_.source.next_size(part.index, part.last.trial, part.peers, state_.registry.now_ns()),
         forced ? 1 : 0);
     if (size == 0 || !state_.source.take(size, range)) {
       part.status.idle.store(true);
@@ -69,7 +70,7 @@ void ShareRoot::update(RemotePart& part, const PartReport& report, bool asks) no
   if (report.lost != 0) part.status.lost.store(true);
   if (report.done >= part.last.done) {
     part.last = report;
-    report.publish(part.status, state_.runtime.now_ns());
+    report.publish(part.status, state_.registry.now_ns());
   }
   part.last.calls = calls;
   note_change(part);
@@ -148,7 +149,7 @@ void ShareRoot::send_status(RemotePart& taker) noexcept {
   taker.round = round.number;
   if (!begins) return;
   const std::uint64_t last = changes_.load();
-  const std::int64_t now = state_.runtime.now_ns();
+  const std::int64_t now = state_.registry.now_ns();
   try {
     std::vector<PeerReport> reports;
     const auto add_changed = [&](auto& part) {
@@ -207,7 +208,7 @@ void ShareRoot::end_chunk(RemotePart& part, bool complete, const ShareMessage& m
   }
   update(part, message.report, false);
   if (complete) {
-    state_.outcome.attempt([&] { state_.completed.add(range, rest, state_.runtime.now_ns()); });
+    state_.outcome.attempt([&] { state_.completed.add(range, rest, state_.registry.now_ns()); });
   } else {
     state_.outcome.add_loss(message.status, ShareGroup::as_text(rest));
     if (inside) state_.source.give_back(range);
@@ -318,7 +319,7 @@ void ShareMember::accept(LocalPart& part, const ItemRange& range) noexcept {
 void ShareMember::send(LocalPart& part, ShareMessage::Kind kind, const ItemRange& range,
                        weir_status status, std::span<const std::byte> rest) noexcept {
   state_.outcome.attempt([&] {
-    const PartReport report = part.report(state_.runtime.now_ns());
+    const PartReport report = part.report(state_.registry.now_ns());
     group_.send(0, kind, {.report = report, .range = range, .part = part.index, .status = status},
                 rest);
   });
@@ -376,7 +377,7 @@ void ShareMember::on_message(Rank, ShareMessage::Kind kind, const ShareMessage& 
 }
 
 void ShareMember::receive_status(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
-  const std::int64_t now = state_.runtime.now_ns();
+  const std::int64_t now = state_.registry.now_ns();
   for (; reports.size() >= sizeof(PeerReport); reports = reports.subspan(sizeof(PeerReport))) {
     PeerReport peer;
     std::memcpy(&peer, reports.data(), sizeof peer);

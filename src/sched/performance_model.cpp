@@ -1,7 +1,6 @@
 #include "sched/performance_model.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
@@ -33,25 +32,8 @@ double ratio(std::uint64_t bytes, std::uint64_t of) {
   return (static_cast<double>(bytes) + 1) / (static_cast<double>(of) + 1);
 }
 
-/// Returns the tab-separated fields of a line.
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t start = 0; start <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', start), line.size());
-    fields.push_back(line.substr(start, end - start));
-    start = end + 1;
-  }
-  return fields;
-}
-
 /// Whether the text can be a field: kernels may have any name.
 bool fits(std::string_view text) { return text.find_first_of("\t\n") == std::string_view::npos; }
-
-template <class Number>
-bool read_number(std::string_view text, Number& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 }  // namespace
 
@@ -213,19 +195,16 @@ PerformanceModel::Curve& PerformanceModel::curve(std::string_view kernel, std::s
   return curves_[std::pair(std::string(kernel), std::string(kind))];
 }
 
-double PerformanceModel::mean_of(const std::string& kernel, const std::string& kind,
-                                 std::uint64_t bytes) const {
-  const auto curve = curves_.find(std::pair(kernel, kind));
-  return curve != curves_.end() ? curve->second.measured_mean(bytes) : 0;
-}
-
 std::vector<double> PerformanceModel::speeds(std::span<const std::string> kinds) const {
   std::vector<double> logs(kinds.size()), times(kinds.size());
   double common = 0;
   each([&](const std::string& kernel, const std::string& kind, std::uint64_t bytes, std::uint64_t,
            double mean_ns) {
     if (kind != kinds.front()) return;
-    for (std::size_t i = 0; i < kinds.size(); ++i) times[i] = mean_of(kernel, kinds[i], bytes);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const auto curve = curves_.find(std::pair(kernel, kinds[i]));
+      times[i] = curve != curves_.end() ? curve->second.measured_mean(bytes) : 0;
+    }
     if (std::find(times.begin(), times.end(), 0) != times.end()) return;
     for (std::size_t i = 0; i < kinds.size(); ++i) logs[i] += std::log(mean_ns / times[i]);
     common += 1;
@@ -266,17 +245,17 @@ void PerformanceModel::read(std::string_view text, std::string_view machine,
   }
   decltype(curves_) read;
   for (unsigned number = 3; std::getline(lines, line); ++number) {
-    const auto fields = fields_of(line);
-    std::uint64_t bytes = 0, count = 0;
-    double mean_ns = 0;
-    if (fields.size() != 5 || fields[0].empty() || !read_number(fields[2], bytes) ||
-        !read_number(fields[3], count) || !read_number(fields[4], mean_ns) || count == 0 ||
+    std::vector<std::string_view> fields = split(line, '\t');
+    fields.resize(std::max<std::size_t>(fields.size(), 5) + (line.ends_with('\t') ? 1 : 0));
+    const auto bytes = parse_unsigned(fields[2]), count = parse_unsigned(fields[3]);
+    const auto mean_ns = parse_real(fields[4]);
+    if (fields.size() != 5 || fields[0].empty() || !bytes || count.value_or(0) == 0 ||
         !(mean_ns >= 1 && mean_ns <= kLongestNs)) {
       fail_argument("line {} of '{}' is not a model: remove the file", number, file);
     }
     Curve& curve = read[std::pair(std::string(fields[0]), std::string(fields[1]))];
     if (curve.age_ == 0) curve.age_ = read.size();
-    Curve::Sample sample = Curve::Sample::of(bytes, mean_ns, std::min(count, Curve::kMemory));
+    Curve::Sample sample = Curve::Sample::of(*bytes, *mean_ns, std::min(*count, Curve::kMemory));
     sample.earlier = true;
     curve.learn(sample);
   }

@@ -119,9 +119,6 @@ class PerformanceModel {
   }
 
  private:
-  /// Returns the mean time of a kernel in ns; 0: not measured.
-  double mean_of(const std::string& kernel, const std::string& kind, std::uint64_t bytes) const;
-
   std::map<std::pair<std::string, std::string>, Curve, std::less<>> curves_;
 };
 

@@ -14,18 +14,6 @@ weir_region public_form(const Region& region) {
 
 }  // namespace
 
-void DeferredUses::push(DeferredUse& use) noexcept {
-  use.before = last_;
-  use.next = nullptr;
-  (last_ != nullptr ? last_->next : first_) = &use;
-  last_ = &use;
-}
-
-void DeferredUses::remove(DeferredUse& use) noexcept {
-  (use.before != nullptr ? use.before->next : first_) = use.next;
-  (use.next != nullptr ? use.next->before : last_) = use.before;
-}
-
 bool Piece::depends_on_deferred(std::uint64_t sequence, UseKind kind) const noexcept {
   for (std::size_t other = 0; other < deferred.size(); ++other) {
     const bool passes = other == static_cast<std::size_t>(kind) && kind != UseKind::write;

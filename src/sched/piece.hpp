@@ -51,17 +51,38 @@ struct DeferredUse {
   DeferredUse *before = nullptr, *next = nullptr;
 };
 
-/// Deferred tasks that use a piece in the same way, in program order.
-class DeferredUses {
+/// A list of elements that contain its links. Does not own them.
+template <class Element, Element* Element::*kBefore, Element* Element::*kAfter>
+class LinkedList {
  public:
-  /// Returns the sequence number of the first one, UINT64_MAX if there is none.
-  std::uint64_t first() const noexcept { return first_ != nullptr ? first_->sequence : UINT64_MAX; }
-  void push(DeferredUse& use) noexcept;
-  void remove(DeferredUse& use) noexcept;
+  bool empty() const noexcept { return first_ == nullptr; }
+  Element* first() const noexcept { return first_; }
+  static Element* after(const Element& element) noexcept { return element.*kAfter; }
+
+  void push(Element& element) noexcept {
+    element.*kBefore = last_;
+    element.*kAfter = nullptr;
+    (last_ != nullptr ? last_->*kAfter : first_) = &element;
+    last_ = &element;
+  }
+  void remove(Element& element) noexcept {
+    Element* const before = element.*kBefore;
+    Element* const after = element.*kAfter;
+    (before != nullptr ? before->*kAfter : first_) = after;
+    (after != nullptr ? after->*kBefore : last_) = before;
+  }
 
  private:
-  DeferredUse* first_ = nullptr;
-  DeferredUse* last_ = nullptr;
+  Element* first_ = nullptr;
+  Element* last_ = nullptr;
+};
+
+/// Deferred tasks that use a piece in the same way, in program order.
+struct DeferredUses : LinkedList<DeferredUse, &DeferredUse::before, &DeferredUse::next> {
+  /// Returns the sequence number of the first one, UINT64_MAX if there is none.
+  std::uint64_t first() const noexcept {
+    return empty() ? UINT64_MAX : LinkedList::first()->sequence;
+  }
 };
 
 /// A region that tasks name, with its storages.

@@ -75,8 +75,7 @@ void Wisdom::keep(const Division& division) const {
   if (!possible(division)) {
     fail_argument(
         "{} places, {} streams, aspect {} and {} s cannot be wisdom: there is at least one of "
-        "each, "
-        "and time is finite",
+        "each, and time is finite",
         division.places, division.streams, division.aspect, division.seconds);
   }
   check_line(division.policy, "the name of the policy");
