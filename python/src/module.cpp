@@ -178,9 +178,9 @@ std::size_t wait_any(const Runtime& runtime, nb::handle events, const Timeout& t
   const std::vector<weir_event> handles = handles_of(events, *runtime.session);
   if (handles.empty()) raise_value("there are no events to wait for");
   std::size_t index = 0;
+  weir_runtime* const live = runtime.session->handle();
   const auto wait = [&](std::int64_t ns) {
-    return weir_event_wait(runtime.session->handle(), handles.data(), handles.size(),
-                           WEIR_WAIT_MODE_ANY, ns, &index);
+    return weir_event_wait(live, handles.data(), handles.size(), WEIR_WAIT_MODE_ANY, ns, &index);
   };
   check(wait_for(timeout, wait, {&runtime.session->in_use}));
   return index;
@@ -188,9 +188,9 @@ std::size_t wait_any(const Runtime& runtime, nb::handle events, const Timeout& t
 
 void wait_all(const Runtime& runtime, nb::handle events, const Timeout& timeout) {
   const std::vector<weir_event> handles = handles_of(events, *runtime.session);
+  weir_runtime* const live = runtime.session->handle();
   const auto wait = [&](std::int64_t ns) {
-    return weir_event_wait(runtime.session->handle(), handles.data(), handles.size(),
-                           WEIR_WAIT_MODE_ALL, ns, nullptr);
+    return weir_event_wait(live, handles.data(), handles.size(), WEIR_WAIT_MODE_ALL, ns, nullptr);
   };
   check(wait_for(timeout, wait, {&runtime.session->in_use}));
 }

@@ -57,8 +57,9 @@ PlaceRef used(const PlaceRef& place) {
 
 void Event::wait(const Timeout& timeout) const {
   session->require_open();
+  weir_runtime* const runtime = session->handle();  // null once another thread closes the session
   const auto wait = [&](std::int64_t ns) {
-    return weir_event_wait(session->handle(), &handle, 1, WEIR_WAIT_MODE_ALL, ns, nullptr);
+    return weir_event_wait(runtime, &handle, 1, WEIR_WAIT_MODE_ALL, ns, nullptr);
   };
   check(wait_for(timeout, wait, {&session->in_use}));
 }

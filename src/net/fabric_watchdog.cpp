@@ -188,7 +188,7 @@ std::string FabricWatchdog::describe(const std::string& own_waits) {
     if (same != groups.end()) {
       same->second.push_back(rank);
     } else {
-      groups.push_back({std::move(words), {rank}});
+      groups.emplace_back(std::move(words), std::vector<Rank>{rank});
     }
   }
   std::string text = all_wait ? "all ranks wait for each other: " : "";

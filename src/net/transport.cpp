@@ -13,7 +13,7 @@ constexpr unsigned kPassesPerLivenessCheck = 64;
 
 // ---- Joining and leaving ------------------------------------------------------------------------
 
-Transport::Transport(std::unique_ptr<Link> link, Membership membership)
+Transport::Transport(std::unique_ptr<Link> link, const Membership& membership)
     : link_(std::move(link)),
       info_{link_->info()},
       packets_(*link_, membership.sends_checksums),

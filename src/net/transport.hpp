@@ -55,7 +55,7 @@ class TransportSink {
 class Transport final : private PacketSink {
  public:
   /// Joins: waits until all ranks have sent their hello. Throws Error.
-  Transport(std::unique_ptr<Link> link, Membership membership);
+  Transport(std::unique_ptr<Link> link, const Membership& membership);
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
   ~Transport();

@@ -16,7 +16,7 @@ namespace weir::rt {
 /// of the progress lock.
 class WindowServer {
  public:
-  WindowServer(PacketStreams& packets, Liveness& liveness, WindowTable& windows) noexcept
+  WindowServer(PacketStreams& packets, Liveness& liveness, WindowTable& windows)
       : packets_(packets), liveness_(liveness), windows_(windows) {}
 
   /// Processes a packet with an operation of another rank. Throws Error if it is too short.

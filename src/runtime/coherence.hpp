@@ -81,6 +81,7 @@ class PieceUse {
     std::uint64_t rows : kRowsBits;
   };
 
+  // NOLINTBEGIN(readability-identifier-naming): they are private, although in unions
   union {
     Named named_;
     DeferredUse expected_;
@@ -89,6 +90,7 @@ class PieceUse {
     weir_buffer* buffer_;
     Piece* piece_;
   };
+  // NOLINTEND(readability-identifier-naming)
 };
 static_assert(sizeof(PieceUse) == 32, "many tasks may wait");
 

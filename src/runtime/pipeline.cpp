@@ -26,7 +26,8 @@ bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
 
 }  // namespace
 
-Pipeline::Pipeline(Registry& registry, std::string name, const weir_pipeline_options& options)
+Pipeline::Pipeline(Registry& registry, const std::string& name,
+                   const weir_pipeline_options& options)
     : registry_(registry), flow_(name, options), usual_place_(options.place) {
   if (virtual_time()) {
     flow_.clock.make_virtual([this] { return registry_.drive(); },

@@ -27,7 +27,7 @@ class Registry;
 /// one worker: the thread that waits.
 class Pipeline {
  public:
-  Pipeline(Registry& registry, std::string name, const weir_pipeline_options& options);
+  Pipeline(Registry& registry, const std::string& name, const weir_pipeline_options& options);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
   /// Cancels the pipeline if it runs, and waits.

@@ -193,8 +193,7 @@ class SubmissionQueue {
 /// the owner has not collected. Owner, except as said.
 class BoundTasks {
  public:
-  BoundTasks(BindingQueue& queue, Registry& registry) noexcept
-      : queue_(queue), registry_(registry) {}
+  BoundTasks(BindingQueue& queue, Registry& registry) : queue_(queue), registry_(registry) {}
 
   /// Returns the state of a task that is about to get a place. Throws std::bad_alloc.
   BoundTask& take(Task& task);

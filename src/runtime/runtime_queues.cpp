@@ -137,8 +137,9 @@ weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
     number = pipelines_made_++;
     pipelines_.reserve(pipelines_.size() + 1);
   }
-  std::string name = options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
-  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, std::move(name), options));
+  const std::string name =
+      options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
+  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, name, options));
   weir_pipeline* const handle = pipeline.get();
   sys::Lock lock(mutex_);
   pipelines_.push_back(std::move(pipeline));

@@ -195,7 +195,7 @@ cl_int OpenClPrograms::set_operand(cl_kernel kernel, cl_uint index, const void* 
   const OpenClLibrary& cl = OpenClLibrary::get();
   if (!takes_buffers_) return cl.clSetKernelArgSVMPointer(kernel, index, operand);
   const auto [buffer, offset] = find_opencl_buffer(operand);
-  const cl_int code = cl.clSetKernelArg(kernel, index, sizeof buffer, &buffer);
+  const cl_int code = cl.clSetKernelArg(kernel, index, sizeof(cl_mem), &buffer);
   return code != CL_SUCCESS ? code : cl.clSetKernelArg(kernel, index + 1, sizeof offset, &offset);
 }
 
