@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "net/transport.hpp"
+#include "fabric/transport.hpp"
 #include "target.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "net/item_block.hpp"
+#include "conveyor/item_block.hpp"
 #include "target.hpp"
 
 namespace {

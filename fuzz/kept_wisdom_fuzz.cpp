@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/cache.hpp"
-#include "sched/wisdom.hpp"
 #include "target.hpp"
+#include "tasks/wisdom.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The reader of performance models.
 #include "base/error.hpp"
-#include "sched/performance_model.hpp"
 #include "target.hpp"
+#include "tasks/performance_model.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using weir::fuzz::require;

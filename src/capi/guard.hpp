@@ -11,7 +11,7 @@
 #include <weir/status.h>
 
 #include "base/error.hpp"
-#include "runtime/waiting.hpp"
+#include "stream/waiting.hpp"
 
 namespace weir::rt::capi {
 

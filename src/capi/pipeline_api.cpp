@@ -5,7 +5,7 @@
 
 #include "capi/guard.hpp"
 #include "pipeline/flow.hpp"
-#include "runtime/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 #include "runtime/runtime.hpp"
 
 using namespace weir::rt;

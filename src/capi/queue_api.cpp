@@ -1,8 +1,8 @@
 #include <weir/queue.h>
 
 #include "capi/guard.hpp"
-#include "runtime/queue.hpp"
 #include "runtime/runtime.hpp"
+#include "tasks/queue.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;

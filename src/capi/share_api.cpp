@@ -2,7 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/runtime.hpp"
-#include "runtime/share.hpp"
+#include "share/share.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;

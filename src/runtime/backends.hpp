@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 
 namespace weir::rt {
 

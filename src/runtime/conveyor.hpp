@@ -7,8 +7,8 @@
 #include <weir/conveyor.h>
 
 #include "base/handle.hpp"
-#include "net/conveyor.hpp"
-#include "net/producer.hpp"
+#include "conveyor/conveyor.hpp"
+#include "conveyor/producer.hpp"
 #include "runtime/fabric.hpp"
 
 /// The public handles.

@@ -1,11 +1,11 @@
 #include "base/config.hpp"
 #include "base/json.hpp"
 #include "base/sys.hpp"
+#include "fabric/mpi/mpi_library.hpp"
 #include "kernels/builtin.hpp"
-#include "net/mpi/mpi_library.hpp"
 #include "runtime/runtime.hpp"
-#include "sched/chunk_policy.hpp"
-#include "sched/performance_model.hpp"
+#include "share/chunk_policy.hpp"
+#include "tasks/performance_model.hpp"
 #include "weir/version.h"
 
 namespace weir::rt {

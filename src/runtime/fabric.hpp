@@ -14,12 +14,12 @@
 
 #include "base/handle.hpp"
 #include "base/threads.hpp"
-#include "net/collectives.hpp"
-#include "net/conveyor_hub.hpp"
-#include "net/fabric_watchdog.hpp"
-#include "net/group_hub.hpp"
-#include "net/port.hpp"
-#include "net/window.hpp"
+#include "conveyor/conveyor_hub.hpp"
+#include "fabric/collectives.hpp"
+#include "fabric/fabric_watchdog.hpp"
+#include "fabric/group_hub.hpp"
+#include "fabric/port.hpp"
+#include "fabric/window.hpp"
 
 struct weir_conveyor;
 struct weir_conveyor_options;

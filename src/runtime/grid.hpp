@@ -4,8 +4,8 @@
 #include <weir/grid.h>
 
 #include "base/handle.hpp"
-#include "net/grid.hpp"
-#include "net/halo.hpp"
+#include "grid/grid.hpp"
+#include "grid/halo.hpp"
 #include "runtime/fabric.hpp"
 
 struct weir_grid final : weir::rt::Handle<weir_grid> {

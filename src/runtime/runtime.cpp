@@ -9,10 +9,10 @@
 #include "base/local_rank.hpp"
 #include "base/log.hpp"
 #include "base/sys.hpp"
+#include "pipeline/pipeline.hpp"
 #include "runtime/backends.hpp"
-#include "runtime/pipeline.hpp"
-#include "runtime/queue.hpp"
-#include "runtime/share.hpp"
+#include "share/share.hpp"
+#include "tasks/queue.hpp"
 #include "trace/export.hpp"
 
 namespace weir::rt {

@@ -16,13 +16,13 @@
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
 #include "base/threads.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 #include "runtime/fabric.hpp"
 #include "runtime/live_runtime.hpp"
-#include "runtime/registry.hpp"
 #include "runtime/watchdog.hpp"
-#include "sched/policy.hpp"
-#include "sched/wisdom.hpp"
+#include "stream/registry.hpp"
+#include "tasks/policy.hpp"
+#include "tasks/wisdom.hpp"
 
 namespace weir::rt {
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/thread_role.hpp"
-#include "runtime/pipeline.hpp"
-#include "runtime/queue.hpp"
+#include "pipeline/pipeline.hpp"
 #include "runtime/runtime.hpp"
-#include "runtime/share.hpp"
+#include "share/share.hpp"
+#include "tasks/queue.hpp"
 
 namespace weir::rt {
 

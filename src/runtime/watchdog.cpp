@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/local_rank.hpp"
-#include "runtime/pipeline.hpp"
-#include "runtime/queue.hpp"
+#include "pipeline/pipeline.hpp"
 #include "runtime/runtime.hpp"
+#include "tasks/queue.hpp"
 
 namespace weir::rt {
 

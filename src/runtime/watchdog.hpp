@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/threads.hpp"
-#include "runtime/stream_report.hpp"
+#include "stream/stream_report.hpp"
 
 namespace weir::rt {
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks that every layer includes only what it may, and that nothing has a memory fence.
+"""Checks that every layer includes only what it may, that no components include each other, and that
+nothing has a memory fence.
 
 The tables below are the layers of the source tree. The table of ARCHITECTURE.md has to say the same of
 the folders of src, with a link to the README of each.
@@ -19,20 +20,24 @@ LAYERS = {
     "src/base": "public",
     "src/trace": "public src/base",
     "src/backend": "public src/base src/trace",
-    "src/net": "public src/base src/trace",
     "src/kernels": "public src/base src/backends/opencl src/backends/cuda",
     "src/core": "public src/base src/trace src/backend",
-    "src/sched": "public src/base src/trace src/backend src/core",
-    "src/pipeline": "public src/base src/trace src/core src/sched",
+    "src/fabric": "public src/base src/trace",
+    "src/conveyor": "public src/base src/trace src/fabric",
+    "src/grid": "public src/base src/trace src/fabric",
+    "src/stream": "public src/base src/trace src/backend src/core",
+    "src/tasks": "public src/base src/trace src/backend src/core src/stream",
+    "src/share": "public src/base src/trace src/core src/stream src/fabric",
+    "src/pipeline": "public src/base src/trace src/core src/stream",
     "src/backends/null": "public src/base src/trace src/backend",
     "src/backends/sim": "public src/base src/trace src/backend",
     "src/backends/host": "public src/base src/trace src/backend",
     "src/backends/opencl": "public src/base src/trace src/backend",
     "src/backends/cuda": "public src/base src/trace src/backend",
-    "src/backends/rank": "public src/base src/trace src/backend src/net",
-    "src/runtime": "public src/base src/trace src/backend src/net src/kernels src/core src/sched"
-                   " src/pipeline src/backends/*",
-    "src/capi": "public src/base src/runtime",
+    "src/backends/rank": "public src/base src/trace src/backend src/fabric",
+    "src/runtime": "public src/base src/trace src/backend src/core src/stream src/tasks src/share"
+                   " src/pipeline src/fabric src/conveyor src/grid src/kernels src/backends/*",
+    "src/capi": "public src/base src/stream src/tasks src/share src/pipeline src/runtime",
     "src/hstreams": "public include/hstreams",
     "include": "public",
     "include/hstreams": "",  # programs count on what these headers include of the C library
@@ -49,10 +54,29 @@ EXCEPTIONS = {
     ("src/capi/kernel_api.cpp", "backend/invoke.hpp"): "weir_call_fail() is part of calling a kernel",
     ("src/capi/kernel_api.cpp", "backend/team.hpp"): "weir_team_*() are the virtual functions of a team",
     ("src/capi/kernel_api.cpp", "kernels/builtin.hpp"): "finding a tile kernel opens its BLAS",
-    ("src/capi/pipeline_api.cpp", "pipeline/flow.hpp"): "stages and feeds use the flow without a detour",
     ("src/capi/runtime_api.cpp", "kernels/builtin.hpp"): "a new runtime has the built-in kernels",
     ("src/capi/trace_api.cpp", "trace/export.hpp"): "the runtime hands out its recording as it is",
     ("src/capi/trace_api.cpp", "trace/summary.hpp"): "the runtime hands out its recording as it is",
+}
+
+# Components (a header with its source) that include each other, directly or through others, each set
+# with its reason. The check fails on any other circle, and on a set that is larger than its circle.
+CIRCLES = {
+    "backends/opencl: opencl_device opencl_place opencl_programs":
+        "a device makes places, which use its programs and memory",
+    "backends/rank: rank_device rank_place": "a device makes places, which use its connection",
+    "conveyor: conveyor producer": "a producer sends full blocks through its conveyor",
+    "fabric: port_messages port_operations port_pass port_progress":
+        "a thread that submits may take the progress lock, whose pass takes submissions",
+    "fabric: remote_operations transport": "a transport completes operations, which send frames",
+    "pipeline: feeds flow flow_completion flow_graph flow_worker offload_batches retained_items"
+    " stage_runner termination_detector worker_items": "the parts of a flow know each other through it",
+    "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
+        "a runtime pins its fabric, whose objects use runtimes",
+    "share: share share_part share_ranks": "parts and ranks report to their share, which asks them",
+    "stream: awaited_events executor place stream_tracer":
+        "a place takes actions of executors, an executor enters the run queue of its place",
+    "tasks: queue_binder queue_binding queue_core queue_task": "an ended task wakes its queue, which binds",
 }
 
 # Headers of others -> the only layers that may include them.
@@ -61,14 +85,14 @@ VENDORS = {
     "nv*.h": "src/backends/cuda",
     "cu*.h": "src/backends/cuda",
     "CL/*": "src/backends/opencl",
-    "mpi.h": "src/backends/rank src/net",
+    "mpi.h": "src/fabric",
     "hwloc.h": "src/base",
     "hwloc/*": "src/base",
     "spdlog/*": "src/base",
 }
 
 # Pure layers: what runs, waits or reads a clock comes to them through base.
-PURE = ("src/core", "src/sched", "src/pipeline")
+PURE = ("src/core", "src/stream", "src/tasks", "src/share", "src/pipeline", "src/conveyor", "src/grid")
 IMPURE_HEADERS = set(
     "thread mutex shared_mutex condition_variable future semaphore latch barrier stop_token chrono"
     " ctime time.h pthread.h sched.h unistd.h semaphore.h threads.h".split())
@@ -77,7 +101,7 @@ IMPURE_HEADERS = set(
 C_HEADERS = {"stddef.h", "stdint.h", "stdbool.h"}
 
 # Conditional compilation on a backend belongs to those that know backends.
-KNOW_BACKENDS = ("src/backends/", "src/net", "src/runtime", "include/weir/portable.h",
+KNOW_BACKENDS = ("src/backends/", "src/fabric", "src/runtime", "include/weir/portable.h",
                   "include/weir/device_tunnel.hpp", "apps/reyes/split_walk.hpp")  # texts for CUDA
 BACKEND_CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(CUDA|OPENCL|MPI)")
 
@@ -105,6 +129,7 @@ class Check:
         self.violations = []
         self.used_exceptions = set()
         self.files = 0
+        self.includes = {}  # component -> components of its folder that it includes
 
     def run(self):
         for top in ("src", "include", "apps", "tools", "examples", "python", "fortran"):
@@ -114,7 +139,35 @@ class Check:
         for (path, header), reason in EXCEPTIONS.items():
             if (self.root / path).exists() and (path, header) not in self.used_exceptions:
                 self.report(path, 1, f"no longer includes {header}: remove its exception")
+        self.check_circles()
         return self.violations
+
+    def check_circles(self):
+        """Reports components of a folder that include each other and are not in CIRCLES."""
+        circles = {}
+        for component in self.includes:
+            reached = self.reached_from(component)
+            if component in reached:
+                circle = frozenset(each for each in reached if component in self.reached_from(each))
+                folder = component.rsplit("/", 1)[0].removeprefix("src/")
+                names = " ".join(sorted(each.rsplit("/", 1)[1] for each in circle))
+                circles[f"{folder}: {names}"] = min(circle)
+        for circle, component in circles.items():
+            if circle not in CIRCLES:
+                self.report(component + ".hpp", 1, f"is in a circle of includes: {circle}")
+        for circle in set(CIRCLES) - set(circles):
+            folder, names = circle.split(": ")
+            if all((self.root / "src" / folder / f"{name}.hpp").exists() for name in names.split()):
+                self.report(f"src/{folder}", 1, f"has no such circle any more: {circle}")
+
+    def reached_from(self, component):
+        reached, next_ = set(), [component]
+        while next_:
+            for each in self.includes.get(next_.pop(), ()):
+                if each not in reached:
+                    reached.add(each)
+                    next_.append(each)
+        return reached
 
     def report(self, path, line, what):
         self.violations.append(f"{path}:{line}: {what}")
@@ -145,6 +198,9 @@ class Check:
                 self.check_foreign(path, number, layer, header)
             return
         there = layer_of(target)
+        here, other = (each.rsplit(".", 1)[0] for each in (path, target))
+        if path.startswith("src/") and here != other and Path(here).parent == Path(other).parent:
+            self.includes.setdefault(here, set()).add(other)
         allowed = self.allowed(layer)
         there_name = "public" if there == "include" else there
         if there == layer or any(fnmatch.fnmatch(there_name, each) for each in allowed):
@@ -248,6 +304,11 @@ SAMPLES = {
     "src/core/fence.cpp": ("\nstd::atomic_thread_fence(order);\n", ":2: has a fence"),
     "apps/fence.c": ("atomic_thread_fence(memory_order_seq_cst);\n", ":1: has a fence"),
     "src/stray.cpp": ("", ":1: is in no layer"),
+    "src/trace/a.hpp": ('#include "trace/b.hpp"\n', ":1: is in a circle of includes: trace: a b c"),
+    "src/trace/b.cpp": ('#include "trace/c.hpp"\n', None),
+    "src/trace/b.hpp": ("", None),
+    "src/trace/c.hpp": ('#include "trace/a.hpp"\n#include "trace/d.hpp"\n', None),
+    "src/trace/d.hpp": ("", None),
     "include/weir/status.h": ("#include <stddef.h>\n#include <stdio.h>\n", ":2: includes <stdio.h>"),
     "include/weir/weir.hpp": ("#include <span>\n#include <fmt/format.h>\n", ":2: includes <fmt/format.h>"),
     "include/weir/portable.h": ("#if defined(__OPENCL_VERSION__)\n#endif\n", None),
@@ -283,7 +344,7 @@ def self_test():
             "src/base may include public, not src/core": table.replace("base/README.md) | public", "base/README.md) | core"),
             "no row of its table links to src/core/": table.replace("(src/core/README.md)", "(src/core)", 1),
             "src/runtime may include": table.replace("all of the above", "public, core"),
-            "src/grids is not a layer": table.replace("(src/sched/README.md)", "(src/grids/README.md)", 1),
+            "src/grids is not a layer": table.replace("(src/tasks/README.md)", "(src/grids/README.md)", 1),
     }.items():
         wanted.append(f"ARCHITECTURE.md: {planted}")
         found += [line for line in table_problems(text) if planted in line]

@@ -1,5 +1,5 @@
 // RunQueue with Parking: no stream waits while its worker sleeps, and the queue may end.
-#include "runtime/run_queue.hpp"
+#include "stream/run_queue.hpp"
 
 #include "base/parking.hpp"
 #include "parts.hpp"

@@ -3,7 +3,7 @@
 
 #include "base/plain.hpp"
 #include "parts.hpp"
-#include "runtime/host_waiter.hpp"
+#include "stream/host_waiter.hpp"
 
 namespace weir::rt::checker {
 namespace {
@@ -50,7 +50,7 @@ struct Twice : Check<Twice, 3> {
 };
 
 /// A thread that waits for any of two actions, or until a deadline, and then leaves: it takes back
-/// its waiters, or waits for those that are being told (WaitList of runtime/waiting.cpp).
+/// its waiters, or waits for those that are being told (WaitList of stream/waiting.cpp).
 template <bool kTimed>
 struct Leave : Check<Leave<kTimed>, 3> {
   EventState states[2];

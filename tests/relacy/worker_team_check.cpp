@@ -7,7 +7,7 @@
 #include "backend/worker_team.cpp"
 #include "base/signal.hpp"
 #include "parts.hpp"
-#include "runtime/run_queue.hpp"
+#include "stream/run_queue.hpp"
 
 namespace weir::rt::checker {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "backend/backend.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 
 namespace weir::rt {
 

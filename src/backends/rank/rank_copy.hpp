@@ -9,7 +9,7 @@
 #include "backend/backend.hpp"
 #include "backends/rank/served_device.hpp"
 #include "base/threads.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 
 namespace weir::rt {
 

@@ -13,7 +13,7 @@
 #include "backends/rank/served_device.hpp"
 #include "backends/rank/served_place.hpp"
 #include "base/threads.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 
 namespace weir::rt {
 

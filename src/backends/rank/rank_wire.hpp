@@ -12,7 +12,7 @@
 
 #include "backend/backend.hpp"
 #include "base/error.hpp"
-#include "net/link.hpp"
+#include "fabric/link.hpp"
 
 namespace weir::rt {
 

@@ -11,7 +11,7 @@
 #include "backend/backend.hpp"
 #include "backends/rank/rank_wire.hpp"
 #include "base/threads.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 
 namespace weir::rt {
 

@@ -12,7 +12,7 @@
 #include "backends/rank/rank_wire.hpp"
 #include "backends/rank/served_device.hpp"
 #include "base/threads.hpp"
-#include "net/port.hpp"
+#include "fabric/port.hpp"
 
 namespace weir::rt {
 

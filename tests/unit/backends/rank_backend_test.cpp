@@ -14,9 +14,9 @@
 
 #include "backends/rank/rank_device.hpp"
 #include "backends/rank/rank_wire.hpp"
+#include "fabric/inproc.hpp"
+#include "fabric/transport.hpp"
 #include "fleet.hpp"
-#include "net/inproc.hpp"
-#include "net/transport.hpp"
 #include "runtime/fabric.hpp"
 
 namespace weir {

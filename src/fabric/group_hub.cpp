@@ -1,0 +1,154 @@
+#include "fabric/group_hub.hpp"
+
+#include <cassert>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "fabric/wire.hpp"
+
+namespace weir::rt {
+
+GroupHub::GroupHub(Port& port, Channel channel)
+    : port_(port), channel_(channel), early_bytes_(port.ranks()) {
+  port_.listen(channel_, this);
+}
+
+GroupHub::~GroupHub() {
+  assert(members_.empty());
+  port_.listen(channel_, nullptr);
+}
+
+void GroupHub::wait_for_delivery(sys::Lock& lock) {
+  while (receiving_ != nullptr) delivered_.wait(lock);
+}
+
+template <class Tell>
+void GroupHub::deliver(Member& member, const Tell& tell) {
+  receiving_ = &member;
+  mutex_.unlock();
+  tell(member);
+  mutex_.lock();
+  receiving_ = nullptr;
+  delivered_.notify_all();
+}
+
+void GroupHub::enter(Member& member, std::uint32_t& number) {
+  // as_listener() makes a member that tries to wait here fail: it would block progress, on which
+  // what it waits for depends.
+  const auto hear = [&] { enter_inside(member, number); };
+  port_.as_listener(std::ref(hear));
+}
+
+void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
+  sys::Lock lock(mutex_);
+  wait_for_delivery(lock);
+  number = next_++;
+  members_.emplace(number, &member);
+  // The replay stays in order: other threads get the lock only while this member is receiving.
+  for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
+    const Early early = take_early(first);
+    deliver(member, [&](Member& hearer) {
+      hearer.received(early.from, early.kind, early.step, early.body);
+    });
+  }
+}
+
+std::uint32_t GroupHub::skip() noexcept {
+  sys::Lock lock(mutex_);
+  for (auto first = early_.find(next_); first != early_.end(); first = early_.find(next_)) {
+    take_early(first);
+  }
+  return next_++;
+}
+
+GroupHub::Early GroupHub::take_early(std::multimap<std::uint32_t, Early>::iterator early) noexcept {
+  Early taken = std::move(early->second);
+  early_.erase(early);
+  early_bytes_[taken.from] -= taken.body.size() + sizeof(Head);
+  return taken;
+}
+
+/// Keeps a message until its member enters. Returns false if there is no room.
+bool GroupHub::keep(Rank from, const Head& head, std::span<const std::byte> body) noexcept {
+  const std::size_t bytes = body.size() + sizeof head;
+  if (early_bytes_[from] > 0 && early_bytes_[from] + bytes > kMostEarly) return false;
+  try {
+    early_.emplace(head.number, Early{from, head.kind, head.step, {body.begin(), body.end()}});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  early_bytes_[from] += bytes;
+  return true;
+}
+
+void GroupHub::leave(std::uint32_t number) noexcept {
+  sys::Lock lock(mutex_);
+  const auto found = members_.find(number);
+  if (found == members_.end()) return;
+  const Member* const member = found->second;
+  members_.erase(found);
+  while (receiving_ == member) delivered_.wait(lock);
+}
+
+void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) {
+  port_.send(to, channel_, bytes_of(head(number, kind, step)), body);
+}
+
+void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
+                    std::span<const std::byte> rest) {
+  const Head begin = head(number, kind, 0);
+  std::vector<std::byte> front(sizeof begin + first.size());
+  std::memcpy(front.data(), &begin, sizeof begin);
+  if (!first.empty()) std::memcpy(front.data() + sizeof begin, first.data(), first.size());
+  port_.send(to, channel_, front, rest);
+}
+
+void GroupHub::post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) {
+  port_.post(to, channel_, bytes_of(head(number, kind, step)), body);
+}
+
+void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                             std::span<std::byte> body) {
+  port_.send_reserved(to, channel_, bytes_of(head(number, kind, step)), body);
+}
+
+void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcept {
+  Head head{};
+  if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
+  if (head.magic != kMagic) {  // its receiver would wait forever for the message
+    return port_.drop(from, reason("sends what is no message of a grid, share or conveyor"));
+  }
+  const std::span<const std::byte> body = message.subspan(sizeof head);
+  sys::Lock lock(mutex_);
+  wait_for_delivery(lock);
+  if (head.number >= next_) {
+    if (keep(from, head, body)) return;
+    lock.unlock();
+    return port_.drop(from, reason("sends more for grids and shares that this rank has not made "
+                                   "than it keeps"));
+  }
+  const auto found = members_.find(head.number);
+  if (found == members_.end()) {
+    lock.unlock();
+    return on_stray(from, head, body);
+  }
+  deliver(*found->second,
+          [&](Member& member) { member.received(from, head.kind, head.step, body); });
+}
+
+void GroupHub::on_rank_lost(Rank rank, const std::string& why) noexcept {
+  sys::Lock lock(mutex_);
+  wait_for_delivery(lock);
+  // A member may leave during a delivery: continue after the last number.
+  for (auto each = members_.begin(); each != members_.end();) {
+    const std::uint32_t number = each->first;
+    deliver(*each->second, [&](Member& member) { member.lost(rank, why); });
+    wait_for_delivery(lock);
+    each = members_.upper_bound(number);
+  }
+}
+
+}  // namespace weir::rt

@@ -1,0 +1,44 @@
+// Finds and loads the library for the MPI that started the program.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "fabric/link.hpp"
+
+namespace weir::rt {
+
+/// A kind of MPI that weir may have been built with.
+struct MpiKind {
+  const char* name;     ///< "Open MPI"
+  const char* library;  ///< weir's library for it
+  const char* launcher;
+  const char* packages;  ///< Debian packages that are needed to build that library
+};
+
+/// Returns the MPI whose launcher started this process; null if none did.
+const MpiKind* started_by_mpi() noexcept;
+/// Returns the rank in the launcher's environment as text, also by srun without MPI; null if there
+/// is none.
+const char* rank_by_mpi() noexcept;
+
+/// Returns the path of weir's library for an MPI; "" if it does not exist.
+std::string mpi_library_path(const MpiKind& kind);
+
+/// Loads the library and opens a link over it. Throws Error.
+std::unique_ptr<Link> mpi_link();
+
+/// Returns all kinds; the last one has no name.
+const MpiKind* mpi_kinds() noexcept;
+
+// Symbols that such a library exports.
+/// weir_mpi_link_build: its link_build().
+using MpiLinkBuild = const char* (*)();
+/// weir_mpi_link_open: returns null with a message when MPI cannot be used.
+using MpiLinkOpen = Link* (*)(char* message, std::size_t bytes);
+
+/// Returns a text that is equal in libraries of one build.
+const char* link_build() noexcept;
+
+}  // namespace weir::rt

@@ -1,0 +1,379 @@
+#include "stream/executor.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "stream/context.hpp"
+#include "stream/stream_report.hpp"
+
+namespace weir::rt {
+
+namespace {
+
+constexpr int kSpinPolls = 20;
+constexpr int kPausesPerPoll = 20;
+
+std::string origin_of(const std::string& stream) noexcept {
+  try {
+    return "stream '" + stream + "'";
+  } catch (...) {
+    return {};
+  }
+}
+
+/// Whether the action is a copy that a device other than that of memory `own` takes part in.
+bool is_copy_elsewhere(const Action& action, std::uint16_t own) noexcept {
+  if (action.kind != ActionKind::transfer) return false;
+  const auto elsewhere = [own](const Operand& end) {
+    return end.memory != kHostMemory && end.memory != own;
+  };
+  return elsewhere(action.operands()[0]) || elsewhere(action.operands()[1]);
+}
+
+}  // namespace
+
+Executor::Executor(Place& place, std::uint64_t serial, std::string name,
+                   const weir_stream_options& options)
+    : place_(place),
+      context_(place.domain().context()),
+      serial_(serial),
+      name_(std::move(name)),
+      priority_(static_cast<std::size_t>(options.priority + 1)),
+      device_ordered_(place.domain().info().resolves_dependences),
+      dispatches_inline_(!device_ordered_ && !place.domain().info().copies_by_worker),
+      actions_(context_.actions(), this),
+      limit_(context_.max_in_flight(options.max_in_flight)),
+      engine_(options.policy, device_ordered_ ? Ordering::device : Ordering::host),
+      awaited_(context_, device_ordered_ ? &place.submitted_events() : nullptr),
+      tracer_(context_, place, name_, options.policy) {}
+
+FailureRef make_cancel_reason(const std::string& stream, std::uint64_t serial) noexcept {
+  std::string message;
+  try {
+    message = "the stream was cancelled";
+  } catch (...) {
+  }
+  return FailureRef::make(WEIR_STATUS_CANCELLED, std::move(message), "cancel", origin_of(stream),
+                          serial << Action::kSequenceBits);
+}
+
+// ---- Ownership ---------------------------------------------------------------------------------
+
+void Executor::schedule() noexcept {
+  if (dispatches_inline_) {
+    dispatch_inline();
+  } else {
+    place_.push(*this);
+  }
+}
+
+/// Does the work that needs no worker, on the thread that posted the message.
+void Executor::dispatch_inline() noexcept {
+  do {
+    advance_transfers();
+    if (has_call()) {
+      place_.push(*this);
+      return;
+    }
+  } while (!release());
+}
+
+void Executor::release_or_reschedule() noexcept {
+  if (dispatches_inline_) {
+    dispatch_inline();
+  } else if (has_call() || (engine_.accepts() && queue_.poll()) || !release()) {
+    place_.push(*this);
+  }
+}
+
+bool Executor::release() noexcept {
+  actions_.flush();
+  return mailbox_.release_ownership(queue_, engine_.accepts());
+}
+
+// ---- The owner ---------------------------------------------------------------------------------
+
+Action* Executor::advance() noexcept {
+  for (;;) {
+    // With nothing to do but to admit, one brief action runs after another.
+    const bool only_admits = !dispatches_inline_ && engine_.is_quiescent() &&
+                             memory_ready_.empty() && !mailbox_.has_messages();
+    if (!only_admits) {
+      if (dispatches_inline_) {
+        advance_transfers();
+      } else {
+        run_owner_pass();
+      }
+      if (Action* const action = memory_ready_.pop()) {
+        if (end_if_not_to_run(*action)) return action;
+        continue;
+      }
+      if (Action* const ready = next_job()) {
+        if (acquire(*ready)) return ready;
+        continue;
+      }
+      if (engine_.has_finished()) continue;  // it was ready, but a predecessor has failed meanwhile
+      if (dispatches_inline_) return nullptr;
+    }
+    Action* inline_action = nullptr;
+    if (!admit_next(inline_action)) return nullptr;
+    if (inline_action != nullptr && acquire(*inline_action)) return inline_action;
+  }
+}
+
+/// Returns the next action for a worker or, with device ordering, for the device.
+Action* Executor::next_job() noexcept {
+  while (Action* const transfer = device_ordered_ ? engine_.pop_transfer() : nullptr) {
+    if (!transfer->host_ordered) return transfer;
+    start_transfer(*transfer);
+  }
+  return engine_.pop_compute();
+}
+
+/// Whether the action may still run after it waited for memory. If it was cancelled, or a
+/// predecessor has failed, completes it and returns false.
+bool Executor::end_if_not_to_run(Action& action) noexcept {
+  if (!cancellation_.covers(action) && !(device_ordered_ && action.failure)) return true;
+  context_.release_memory(action);
+  complete_unrun(action);
+  return false;
+}
+
+void Executor::mark_submitted(Action& action, std::uint64_t number,
+                              std::vector<std::uint64_t>& waits) {
+  std::size_t count = 0;
+  engine_.each_awaited_submission(action, [&](std::uint64_t) { ++count; });
+  waits.reserve(waits.size() + count);
+  engine_.each_awaited_submission(action, [&](std::uint64_t earlier) { waits.push_back(earlier); });
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  engine_.mark_submitted(action, number);
+}
+
+bool Executor::spin_for_messages() noexcept {
+  const bool accepting = engine_.accepts();
+  for (int look = 0; look < kSpinPolls; ++look) {
+    // Less frequent polls leave the cache lines to the threads that write them.
+    for (int i = 0; i < kPausesPerPoll; ++i) sys::pause();
+    if (mailbox_.has_messages()) return true;
+    if (accepting && queue_.poll()) return true;
+  }
+  return false;
+}
+
+/// Reads messages, starts transfers and retires completed actions.
+void Executor::run_owner_pass() noexcept {
+  do {
+    Message* list = mailbox_.has_messages() ? mailbox_.take_messages() : nullptr;
+    while (list != nullptr) {
+      Message& message = *std::exchange(list, list->next_message);
+      take_message(message);
+    }
+    while (Action* const transfer = device_ordered_ ? nullptr : engine_.pop_transfer()) {
+      start_transfer(*transfer);
+    }
+    while (Action* const over = engine_.pop_finished()) retire(*over);
+  } while (mailbox_.has_messages());
+}
+
+/// The same, and admits all enqueued actions, so that links are busy while workers compute.
+void Executor::advance_transfers() noexcept {
+  Action* inline_action = nullptr;
+  do {
+    run_owner_pass();
+    queue_.poll();
+  } while (admit_next(inline_action));
+}
+
+bool Executor::admit_next(Action*& inline_action) noexcept {
+  if (!engine_.accepts()) return false;
+  Action* const action = queue_.pop();
+  if (action == nullptr) return false;
+  if (action->traced) [[unlikely]]
+    tracer_.note_admission(*action);
+  if (cancellation_.before_admission(*action)) [[unlikely]] {
+    action->status = WEIR_STATUS_CANCELLED;
+    action->failure = cancellation_.reason();
+  } else if (action->event_count > 0) {
+    awaited_.watch(*action);
+  }
+  if (device_ordered_) {
+    action->host_ordered = is_copy_elsewhere(*action, domain().residency().memory());
+  }
+  const bool may_run_alone = action->kind == ActionKind::compute && !dispatches_inline_ &&
+                             !device_ordered_ && action->event_count == 0 &&
+                             (place_.has_single_worker() || place_.keeps_stream_for(*action));
+  if (engine_.admit(*action, may_run_alone)) inline_action = action;
+  return true;
+}
+
+void Executor::mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept {
+  engine_.mark_event_submitted(wait, number);
+  if (mailbox_.try_own_even_if_blocked()) schedule();
+}
+
+void Executor::take_message(Message& message) noexcept {
+  switch (message.message_kind) {
+    case Message::Kind::finished: finish(static_cast<Action&>(message)); break;
+    case Message::Kind::event: {
+      auto& wait = static_cast<EventWait&>(message);
+      awaited_.remove(wait);
+      engine_.satisfy(wait, wait.failure);
+      break;
+    }
+    case Message::Kind::retry: {
+      auto& action = static_cast<Action&>(message);
+      if (cancellation_.covers(action)) {
+        context_.cancel_memory_request(action);
+        complete_unrun(action);
+      } else if (action.kind == ActionKind::transfer &&
+                 !(device_ordered_ && !action.host_ordered)) {
+        start_transfer(action);
+      } else if (acquire(action)) {
+        memory_ready_.push(action);
+      }
+      break;
+    }
+    case Message::Kind::cancel: {
+      const std::unique_ptr<CancelMessage> owned(&static_cast<CancelMessage&>(message));
+      cancellation_.note(*owned);
+      engine_.cancel(owned->reason, owned->until);
+      engine_.each_admitted([this](Action& action) {
+        // The worker that runs a started action writes its status.
+        if (action.started || action.status != WEIR_STATUS_CANCELLED) return;
+        for (EventWait& wait : action.events()) {
+          if (!awaited_.unwatch(wait)) continue;
+          awaited_.remove(wait);
+          engine_.satisfy(wait, {});
+        }
+      });
+      break;
+    }
+    case Message::Kind::report:
+      answer(static_cast<ReportMessage&>(message), engine_, context_);
+      break;
+    case Message::Kind::room:
+      limit_.add(static_cast<InFlightLimit::Request&>(message));
+      limit_.grant(progress_.completed());
+      break;
+  }
+}
+
+/// Completes an action without memory, because a predecessor has failed or it was cancelled. A
+/// cancelled call of a queue waits for its predecessors on the device, because its successors must
+/// inherit their failures.
+void Executor::complete_unrun(Action& action) noexcept {
+  if (action.pending > 0 && cancellation_.below_watermark(action)) {
+    engine_.requeue_host_ordered(action);
+    return;
+  }
+  if (!action.failure) {
+    if (!cancellation_.reason()) cancellation_.set_reason(make_cancel_reason(name_, serial_));
+    action.status = WEIR_STATUS_CANCELLED;
+    action.failure = cancellation_.reason();
+  }
+  if (engine_.finish(action)) retire(action);
+}
+
+void Executor::finish(Action& action) noexcept {
+  if (action.needs_memory) context_.release_memory(action);
+  if (engine_.finish(action)) retire(action);
+}
+
+/// Acquires what an action needs to start. Returns false if it waits for memory, or was completed
+/// because it cannot have memory or is a call that was cancelled.
+bool Executor::acquire(Action& action) noexcept {
+  if (cancellation_.below_watermark(action)) [[unlikely]] {
+    complete_unrun(action);
+    return false;
+  }
+  if (action.traced) [[unlikely]]
+    tracer_.note_ready(action);
+  if (!action.needs_memory) return true;
+  Outcome why;
+  switch (context_.acquire_memory(action, why)) {
+    case Residency::Grant::granted: return true;
+    case Residency::Grant::waiting: return false;
+    case Residency::Grant::refused: break;
+  }
+  set_failure(action, std::move(why));
+  if (engine_.finish(action)) retire(action);
+  return false;
+}
+
+void Executor::start_transfer(Action& action) noexcept {
+  if (!acquire(action)) return;
+  domain().device().copy({.source = end_of_copy(context_, action, 0),
+                          .target = end_of_copy(context_, action, 1),
+                          .sink = this,
+                          .token = &action});
+}
+
+CopyEnd end_of_copy(const Context& context, const Action& action, std::size_t end) noexcept {
+  const Operand& operand = action.operands()[end];
+  return {operand.memory == kHostMemory ? nullptr : &context.device_of(operand.memory),
+          operand.buffer->address_in(operand.memory), operand.region()};
+}
+
+void Executor::copied(void* token, Outcome outcome, std::int64_t started_ns,
+                      std::int64_t ended_ns) noexcept {
+  auto& action = *static_cast<Action*>(token);
+  if (action.traced) {
+    action.times().started = started_ns;
+    action.times().ended = ended_ns;
+  }
+  if (!outcome.ok()) set_failure(action, std::move(outcome));
+  post_back(action, Message::Kind::finished);
+}
+
+void Executor::set_failure(Action& action, Outcome outcome) const noexcept {
+  action.status = outcome.status;
+  std::string label;
+  try {
+    label = action.label();
+  } catch (...) {
+    label.clear();
+  }
+  action.failure = FailureRef::make(outcome.status, std::move(outcome.message), std::move(label),
+                                    origin_of(name_), action.id());
+}
+
+void Executor::retire(Action& action) noexcept {
+  counters_.add_transfer(action);
+  if (action.traced) [[unlikely]]
+    tracer_.note_end(action);
+  if (action.kind == ActionKind::drain) [[unlikely]] {
+    if (action.fate == DrainFate::reported) progress_.set_failed(false);
+    counters_.add_drained();
+  } else if (action.status != WEIR_STATUS_OK) [[unlikely]] {
+    counters_.add_failed();
+    if (action.status != WEIR_STATUS_POISONED) unreported_.add(action.failure);
+    if (action.status != WEIR_STATUS_CANCELLED && action.kind != ActionKind::marker) {
+      progress_.set_failed(true);
+    }
+  }
+  Waiter* waiters = nullptr;
+  bool kept = false;
+  if (action.has_event) {
+    if (action.failure) kept = context_.failures().add(action);
+    waiters = action.event.close(action.id(), action.waiters);
+  }
+  // A thread that reads the count sees the events as complete; a waiter that is notified sees the
+  // count.
+  progress_.complete();
+  if (limit_.is_awaited()) [[unlikely]]
+    limit_.grant(progress_.completed());
+  while (waiters != nullptr) {
+    Waiter& waiter = *std::exchange(waiters, waiters->next);
+    waiter.deliver(waiter, action.status, action.failure);
+  }
+  if (kept) [[unlikely]] {
+    action.release_waits();
+    return;
+  }
+  action.recycle();
+  actions_.give(action);
+}
+
+}  // namespace weir::rt

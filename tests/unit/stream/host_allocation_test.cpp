@@ -1,0 +1,44 @@
+#include "stream/host_allocation.hpp"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace weir::rt {
+namespace {
+
+constexpr std::size_t kBytes = 1 << 20;
+
+TEST(HostAllocation, TakesNormalMemoryWhereThereIsNoFaster) {
+  const HostAllocation memory(kBytes, 64, WEIR_MEMORY_KIND_HIGH_BANDWIDTH, false, {});
+  EXPECT_EQ(memory.kind(), WEIR_MEMORY_KIND_NORMAL);
+  std::memset(memory.address(), 1, kBytes);
+  try {
+    const HostAllocation strict(kBytes, 64, WEIR_MEMORY_KIND_HIGH_BANDWIDTH, true, {});
+    FAIL() << "there is no such memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), WEIR_STATUS_UNAVAILABLE);
+    EXPECT_NE(std::string(error.what()).find("high-bandwidth"), std::string::npos);
+  }
+}
+
+TEST(HostAllocation, TakesItsMemoryFromFastNodes) {
+  // The first node of this machine stands for one.
+  for (const bool strict : {false, true}) {
+    try {
+      const HostAllocation memory(kBytes, 4096, WEIR_MEMORY_KIND_HIGH_BANDWIDTH, strict, {0});
+      if (!strict && memory.kind() == WEIR_MEMORY_KIND_NORMAL) {
+        GTEST_SKIP() << "the system lets nobody bind memory";
+      }
+      EXPECT_EQ(memory.kind(), WEIR_MEMORY_KIND_HIGH_BANDWIDTH);
+      std::memset(memory.address(), 1, kBytes);
+    } catch (const Error& error) {
+      FAIL() << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::rt
