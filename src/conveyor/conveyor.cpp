@@ -320,7 +320,7 @@ void Conveyor::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
     fail_peer(from, WEIR_STATUS_NETWORK_ERROR,
               current_exception_outcome(WEIR_STATUS_INTERNAL).message);
     const bool waits = asks && from != port_.rank();  // which it could do forever
-    if (waits) port_.drop(from, reason("could not be told what has been applied"));
+    if (waits) port_.drop(from, "could not be told what has been applied");
   }
 }
 

@@ -44,7 +44,7 @@ void ConveyorHub::on_stray(Rank from, const Head& head, std::span<const std::byt
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     const bool asks_for = head.kind == ask || (head.kind & asks) != 0;
     if (asks_for && from != port().rank()) {  // it could wait forever
-      port().drop(from, reason("cannot be answered about a conveyor: ", outcome.message.c_str()));
+      port().drop(from, "cannot be answered about a conveyor: ", outcome.message.c_str());
     }
   }
 }

@@ -119,7 +119,7 @@ void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcep
   Head head{};
   if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
   if (head.magic != kMagic) {  // its receiver would wait forever for the message
-    return port_.drop(from, reason("sends what is no message of a grid, share or conveyor"));
+    return port_.drop(from, "sends what is no message of a grid, share or conveyor");
   }
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
@@ -127,8 +127,9 @@ void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcep
   if (head.number >= next_) {
     if (keep(from, head, body)) return;
     lock.unlock();
-    return port_.drop(from, reason("sends more for grids and shares that this rank has not made "
-                                   "than it keeps"));
+    return port_.drop(from,
+                      "sends more for grids and shares that this rank has not made "
+                      "than it keeps");
   }
   const auto found = members_.find(head.number);
   if (found == members_.end()) {

@@ -53,10 +53,10 @@ void Port::as_listener(const std::function<void()>& act) {
   progress_.notify();  // after the unlock: the lock kept waiting threads from making progress
 }
 
-void Port::drop(Rank rank, const std::string& why) noexcept {
+void Port::drop(Rank rank, const char* what, const char* detail) noexcept {
   {
     const PortProgress::ProgressLock progress_lock(progress_);
-    transport_->drop(rank, why);
+    transport_->drop(rank, what, detail);
   }
   progress_.notify();  // progress must notify the listeners
 }

@@ -189,8 +189,8 @@ class Port {
   /// Announces that this thread, which has called progress() repeatedly, is going to sleep
   /// elsewhere.
   void about_to_block() noexcept { progress_.about_to_block(); }
-  /// Declares a rank lost. No effect if it is lost already.
-  void drop(Rank rank, const std::string& why) noexcept;
+  /// Declares a rank lost, with the reason `what` and `detail`. No effect if it is lost already.
+  void drop(Rank rank, const char* what, const char* detail = "") noexcept;
 
  private:
   const std::unique_ptr<Transport> transport_;

@@ -46,9 +46,9 @@ void PortPass::arrived(Rank from, std::span<const std::byte> frame) noexcept {
   try {
     messages_.arrived(from, frame);
   } catch (const Error& error) {
-    transport_.drop(from, reason("sent a frame that is refused: ", error.what()));
+    transport_.drop(from, "sent a frame that is refused: ", error.what());
   } catch (...) {
-    transport_.drop(from, reason("sent a message that there is no memory for"));
+    transport_.drop(from, "sent a message that there is no memory for");
   }
 }
 

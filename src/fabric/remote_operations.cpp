@@ -75,7 +75,9 @@ bool RemoteOperations::push_packets(Slot& slot, std::uint32_t index, bool& moved
   const std::uint64_t token = std::uint64_t{slot.generation} << 32 | index;
   if (operation.kind == OneSidedKind::get) {
     const GetPacket get{token, operation.offset, operation.bytes, operation.window, 0};
-    return moved = packets_.send_struct(operation.target, PacketKind::get, get);
+    const bool sent = packets_.send_struct(operation.target, PacketKind::get, get);
+    moved |= sent;
+    return sent;
   }
   if (operation.kind != OneSidedKind::put) {
     const ChangePacket change{token,
@@ -84,7 +86,9 @@ bool RemoteOperations::push_packets(Slot& slot, std::uint32_t index, bool& moved
                               operation.expected,
                               operation.window,
                               static_cast<std::uint32_t>(operation.kind)};
-    return moved = packets_.send_struct(operation.target, PacketKind::change, change);
+    const bool sent = packets_.send_struct(operation.target, PacketKind::change, change);
+    moved |= sent;
+    return sent;
   }
   const std::size_t most = packets_.body_bytes() - sizeof(PutPacket);
   for (;;) {

@@ -97,8 +97,8 @@ class Transport final : private PacketSink {
     return operations_.unfinished() || liveness_.has_unreported();
   }
   /// Declares a rank lost. The next progress() reports it.
-  void drop(Rank rank, const std::string& why) noexcept {
-    liveness_.mark_lost(rank, reason(why.c_str()));
+  void drop(Rank rank, const char* what, const char* detail = "") noexcept {
+    liveness_.mark_lost(rank, reason(what, detail));
   }
   /// Leaves before the transport is destroyed, because the process ends. The other ranks learn that
   /// this rank has not closed the fabric. For this rank all of them are lost, as the next

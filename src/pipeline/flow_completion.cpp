@@ -9,8 +9,9 @@ namespace weir::rt {
 
 void FlowCompletion::finish() noexcept {
   std::uint32_t open = kOpen;
+  if (!state_.compare_exchange_strong(open, kFinishing, std::memory_order_seq_cst)) return;
   flow_.clock.end();
-  if (!state_.compare_exchange_strong(open, kFinished, std::memory_order_seq_cst)) return;
+  state_.store(kFinished, std::memory_order_seq_cst);
   done_.ring();
   flow_.wake_everybody();
 }

@@ -32,7 +32,7 @@ class CudaPackers {
 
   sys::Mutex mutex_;
   sys::Condition changed_, packed_;
-  const CudaStagedPiece* piece_ = nullptr;  ///< being packed
+  const CudaStagedPiece* piece_ WEIR_GUARDED_BY(mutex_) = nullptr;  ///< being packed
   std::size_t next_ WEIR_GUARDED_BY(mutex_) = 0, parts_ WEIR_GUARDED_BY(mutex_) = 0;
   unsigned active_ WEIR_GUARDED_BY(mutex_) = 0;
   bool stopping_ WEIR_GUARDED_BY(mutex_) = false;

@@ -306,7 +306,7 @@ void RankClient::on_message(Rank from, std::span<const std::byte> message) noexc
     read(from, reader);
   } catch (...) {
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    port_.drop(from, reason("sends what is of no use: ", outcome.message.c_str()));
+    port_.drop(from, "sends what is of no use: ", outcome.message.c_str());
   }
 }
 
@@ -315,7 +315,8 @@ void RankClient::read(Rank from, WireReader& message) {
     case RankMessageKind::answer: return take_answer(from, message);
     case RankMessageKind::lent: return take_lent(from, message);
     case RankMessageKind::copied: return take_copied(from, message);
-    case RankMessageKind::broken: return port_.drop(from, "serves no more: " + message.text());
+    case RankMessageKind::broken:
+      return port_.drop(from, "serves no more: ", message.text().c_str());
     case RankMessageKind::done: {
       if (port_.on_own_thread()) done_ = true;
       const auto place = message.get<std::uint32_t>();

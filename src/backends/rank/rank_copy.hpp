@@ -60,7 +60,9 @@ class RankCopy final : private Completion, private CopySink {
   std::uint64_t runs_ = 0, next_run_ = 0;
   sys::Atomic<std::uint64_t> open_{0};  ///< runs in flight, plus one while runs are being started
   sys::Mutex mutex_;
-  Outcome outcome_;  ///< the first failure of a run
+  /// The first failure of a run. Under mutex_ while runs are in flight; then of the thread that
+  /// completed the last of them.
+  Outcome outcome_;
 };
 
 }  // namespace weir::rt

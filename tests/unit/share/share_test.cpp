@@ -18,8 +18,8 @@
 #include <weir/weir.hpp>
 
 #include "forwarding_link.hpp"
-#include "ranks.hpp"
 #include "random_share.hpp"
+#include "ranks.hpp"
 #include "runtime/fabric.hpp"
 
 namespace weir {
