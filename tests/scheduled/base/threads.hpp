@@ -134,7 +134,7 @@ class Condition {
   void notify_one() noexcept { schedule::wake(this, false); }
   void notify_all() noexcept { schedule::wake(this, true); }
   void wait(Lock& lock) { wait_until(lock, kNever); }
-  void wait_until(Lock& lock, std::int64_t deadline_ns) {
+  void wait_until(Lock& lock, std::int64_t deadline_ns) WEIR_NOT_ANALYSED {
     lock.native().mutex()->release();
     if (!schedule::mishap()) schedule::block(this, deadline_ns);
     lock.native().mutex()->lock();

@@ -28,7 +28,7 @@ TEST(MemoryShares, KernelsThatEndAtTheSameTime_EndInTheOrderOfTheirStart) {
   EXPECT_EQ(shares.next_end_ns(), 60);
   EXPECT_EQ(shares.take_ended(), nullptr);
   shares.advance(60);
-  for (const int i : {1, 2, 3}) EXPECT_EQ(shares.take_ended(), &kernels[i]);
+  for (const std::size_t i : {1u, 2u, 3u}) EXPECT_EQ(shares.take_ended(), &kernels[i]);
   EXPECT_EQ(shares.take_ended(), nullptr);
   EXPECT_EQ(shares.next_end_ns(), 10);
   shares.advance(10);

@@ -248,7 +248,7 @@ std::vector<std::int64_t> completions(const Runtime& runtime, const std::vector<
 }
 
 TEST(SimMemoryBandwidth, DividingTheCardIntoPlacesDoesNotMultiplyIt) {
-  for (const std::size_t places : {1, 2, 4}) {
+  for (const std::size_t places : {1u, 2u, 4u}) {
     const Runtime runtime(kSharedMemory);
     const Kernel kernel = moving(runtime, "moving");
     const std::vector<Place> all = runtime.domain(0).partition(places);
@@ -326,7 +326,7 @@ TEST(SimMemoryBandwidth, EachCardHasItsOwn) {
   std::vector<Place> places;
   std::vector<Stream> streams;
   std::vector<Event> events;
-  for (const std::size_t domain : {1, 0}) {
+  for (const std::size_t domain : {1u, 0u}) {
     places.push_back(runtime.domain(domain).place());
     streams.push_back(places.back().stream());
     events.push_back(streams.back().compute(kernel, {}, {0.0, 10 * kMB}));

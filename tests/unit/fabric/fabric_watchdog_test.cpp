@@ -44,7 +44,7 @@ TEST_P(FabricWatchdogs, RanksThatWaitForEachOther_EachSaysWhoWaitsForWhat) {
     });
   });
   const std::string& text = said.wait_for(kWords, 3);
-  for (const Rank rank : {0, 1, 2}) EXPECT_TRUE(said_by(text, rank, kWords)) << rank << text;
+  for (const Rank rank : {0u, 1u, 2u}) EXPECT_TRUE(said_by(text, rank, kWords)) << rank << text;
   message = true;
   ranks.join();
 }
