@@ -1,16 +1,42 @@
 # The package: library, headers, find_package(weir), weir.pc and the command line tool, all of them
 # free of absolute paths, so that the installed tree can be moved. The same find_package(weir) works
-# on the build tree with weir_DIR set to it.
+# on the build tree with weir_DIR set to it. Its components are the Debian packages (packages.cmake);
+# a wheel has all of them but Fortran.
 include(CMakePackageConfigHelpers)
+
+# weir_install_library(TARGET COMPONENT): the library for programs, and for compilers with an export
+# of its own, as the packages of other components may be missing.
+function(weir_install_library target component)
+  set(link development)
+  if(NOT component STREQUAL "runtime")
+    set(link ${component})
+  endif()
+  if(SKBUILD)  # a wheel has no links: the name for the linker is a script
+    get_target_property(version ${target} SOVERSION)
+    set_target_properties(${target} PROPERTIES VERSION ${version})
+    set(file ${PROJECT_BINARY_DIR}/wheel/lib${target}.so)
+    file(WRITE ${file} "INPUT(lib${target}.so.${version})\n")
+    install(FILES ${file} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${link})
+    set(namelink NAMELINK_SKIP)
+  else()
+    set(namelink NAMELINK_COMPONENT ${link})
+  endif()
+  install(TARGETS ${target} EXPORT ${target}-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component} ${namelink})
+  install(EXPORT ${target}-targets NAMESPACE weir::
+    DESTINATION ${WEIR_INSTALL_CMAKEDIR} COMPONENT ${link})
+  export(EXPORT ${target}-targets NAMESPACE weir:: FILE ${PROJECT_BINARY_DIR}/${target}-targets.cmake)
+endfunction()
 
 set(WEIR_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
 set(WEIR_INSTALL_PKGCONFIGDIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(TARGETS weir EXPORT weir-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+weir_install_library(weir runtime)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir ${PROJECT_SOURCE_DIR}/include/hiway
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/weir)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
+  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/weir COMPONENT development)
 
 # find_package(weir)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weir-config.cmake.in
@@ -20,26 +46,28 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weir-config-version.cmake
 install(FILES
   ${PROJECT_BINARY_DIR}/weir-config.cmake ${PROJECT_BINARY_DIR}/weir-config-version.cmake
   ${CMAKE_CURRENT_LIST_DIR}/weir-embed.cmake
-  DESTINATION ${WEIR_INSTALL_CMAKEDIR})
-install(EXPORT weir-targets NAMESPACE weir:: DESTINATION ${WEIR_INSTALL_CMAKEDIR})
+  DESTINATION ${WEIR_INSTALL_CMAKEDIR} COMPONENT development)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/weir-embed.cmake
   ${PROJECT_BINARY_DIR}/weir-embed.cmake COPYONLY)
-export(EXPORT weir-targets NAMESPACE weir:: FILE ${PROJECT_BINARY_DIR}/weir-targets.cmake)
 
 # pkg-config
 file(RELATIVE_PATH WEIR_PC_TO_PREFIX
   ${CMAKE_INSTALL_PREFIX}/${WEIR_INSTALL_PKGCONFIGDIR} ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH WEIR_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 file(RELATIVE_PATH WEIR_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+if(SKBUILD)  # nothing else finds a library inside a Python package when a program starts
+  set(WEIR_PC_RPATH " -Wl,-rpath,\${libdir}")
+endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
+install(FILES ${PROJECT_BINARY_DIR}/weir.pc
+  DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR} COMPONENT development)
 
 # pkg-config hstreams, for the package and for programs that the tests build in this tree. Programs
 # of the time call CBLAS and LAPACKE themselves.
 if(TARGET hstreams_source)
-  install(TARGETS hstreams_source EXPORT weir-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstreams DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h")
+  weir_install_library(hstreams_source hstreams)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstreams
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT hstreams FILES_MATCHING PATTERN "*.h")
   find_package(PkgConfig REQUIRED)
   foreach(library openblas lapacke)
     pkg_check_modules(HSTREAMS_${library} QUIET ${library})
@@ -51,7 +79,8 @@ if(TARGET hstreams_source)
   set(HSTREAMS_PC_INCLUDEDIR \${prefix}/${WEIR_PC_INCLUDEDIR}/hstreams)
   set(HSTREAMS_PC_LIBDIR \${prefix}/${WEIR_PC_LIBDIR})
   configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams.pc.in ${PROJECT_BINARY_DIR}/hstreams.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/hstreams.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
+  install(FILES ${PROJECT_BINARY_DIR}/hstreams.pc
+    DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR} COMPONENT hstreams)
   set(HSTREAMS_PC_PREFIX ${PROJECT_SOURCE_DIR})
   set(HSTREAMS_PC_INCLUDEDIR \${prefix}/include/hstreams)
   set(HSTREAMS_PC_LIBDIR ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
@@ -64,7 +93,7 @@ if(TARGET hstreams_source)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams-icpc.in ${PROJECT_BINARY_DIR}/hstreams-icpc @ONLY)
   foreach(name hstreams-icpc hstreams-icc)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/hstreams-icpc DESTINATION ${CMAKE_INSTALL_BINDIR}
-      RENAME ${name})
+      COMPONENT hstreams RENAME ${name})
   endforeach()
   set(HSTREAMS_WRAPPER_TO_PC ../pkgconfig)
   foreach(name hstreams-icpc hstreams-icc)
@@ -76,18 +105,28 @@ endif()
 
 # The Fortran module and pkg-config weir-fortran; the sources, for compilers other than this.
 if(TARGET weir_fortran)
-  install(TARGETS weir_fortran EXPORT weir-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  weir_install_library(weir_fortran fortran)
   install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${WEIR_FORTRAN_MODULES}/weir.mod
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/${WEIR_FORTRAN_MODULES})
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/${WEIR_FORTRAN_MODULES} COMPONENT fortran)
   install(FILES fortran/weir.f90 fortran/shim.c fortran/shim.h
-    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/weir/fortran)
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/weir/fortran COMPONENT fortran)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/weir-fortran.pc.in
     ${PROJECT_BINARY_DIR}/weir-fortran.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/weir-fortran.pc DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR})
+  install(FILES ${PROJECT_BINARY_DIR}/weir-fortran.pc
+    DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR} COMPONENT fortran)
 endif()
 
 if(TARGET weir_cli)
   file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(weir_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
-  install(TARGETS weir_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS weir_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  if(WEIR_SHELL_PAGES)
+    set(share ${CMAKE_INSTALL_DATAROOTDIR})
+    install(FILES ${WEIR_SHELL_PAGES}/weir
+      DESTINATION ${share}/bash-completion/completions COMPONENT tools)
+    install(FILES ${WEIR_SHELL_PAGES}/_weir DESTINATION ${share}/zsh/site-functions COMPONENT tools)
+    install(FILES ${WEIR_SHELL_PAGES}/weir.fish
+      DESTINATION ${share}/fish/vendor_completions.d COMPONENT tools)
+    install(FILES ${WEIR_SHELL_PAGES}/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+  endif()
 endif()

@@ -38,7 +38,7 @@ typedef struct weir_runtime_options {
   const char* domains;
   /** Time that weir_runtime_destroy() gives enqueued work before it cancels it; WEIR_FOREVER. */
   int64_t shutdown_timeout_ns;
-  /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl", "reference" or a path; NULL
+  /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl", "reference", "plain" or a path; NULL
      takes WEIR_BLAS. */
   const char* blas;
   /** For domains of other ranks: the program's fabric; the runtime holds it until it is destroyed.

@@ -19,12 +19,19 @@
 Contracts are those of the C functions of the same names, in the headers of weir.
 """
 
+from weir._installation import check_owner as _check_owner, explained as _explained, get_include
+
+_check_owner()
 from weir._errors import (BusyError, CancelledError, DeviceError, Error, InternalError,
                           InvalidArgumentError, KernelError, NetworkError, NotFoundError,
                           OutOfMemoryError, PoisonedError, TimeoutError, UnavailableError,
                           UnsupportedError)
-from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Item, Kernel, Operand, Place, Queue,
-                        Region, Share, Stencil, Stream, Tunnel, __version__, commute, read, readwrite, reduce, write)
+try:
+    from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Item, Kernel, Operand, Place, Queue,
+                            Region, Share, Stencil, Stream, Tunnel, __version__, commute, read, readwrite, reduce,
+                            write)
+except ImportError as _error:
+    raise _explained(_error) from _error
 from weir._fabric import Conveyor, Fabric, Producer, Window, launch
 from weir._pipelines import END_OF_EPOCH, STENCIL_REGION, Pipeline
 from weir._runtime import Runtime
@@ -35,6 +42,6 @@ __all__ = [
     "Error", "Event", "Fabric", "Feed", "InternalError", "InvalidArgumentError", "Item", "Kernel", "KernelError",
     "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Pipeline", "Place",
     "PoisonedError", "Producer", "Queue", "Region", "Runtime", "STENCIL_REGION", "Share", "Stencil", "Stream", "TimeoutError", "Trace",
-    "Tunnel", "UnavailableError", "UnsupportedError", "Window", "__version__", "commute", "launch", "read",
+    "Tunnel", "UnavailableError", "UnsupportedError", "Window", "__version__", "commute", "get_include", "launch", "read",
     "readwrite", "reduce", "trace", "write",
 ]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from weir import _errors
+from weir._installation import get_include
 
 KERNEL = re.compile(r"\bWEIR_KERNEL\s*\(")
 FLAGS = ["-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-w", "-x", "c++"]
@@ -96,15 +97,6 @@ def grid_of(name: str, parameters: list[str], items: tuple[str, ...]) -> str:
     return GRID.format(name=name, values=values, groups=groups)
 
 
-def include_folder() -> Path:
-    """Where weir's headers are: in the package, or in the checkout it links to."""
-    here = Path(__file__).resolve().parent
-    for folder in (here / "include", here.parents[1] / "include"):
-        if (folder / "weir/portable.h").exists():
-            return folder
-    raise _errors.UnavailableError("weir's headers are not installed with the Python package")
-
-
 def cache_folder() -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():  # code is not looked for wherever the program happens to be
@@ -117,7 +109,10 @@ def cache_folder() -> Path:
 def compile_library(text: str) -> Path:
     """Compiles a text, unless the cache has it."""
     compiler = shlex.split(os.environ.get("CXX", "c++"))
-    include = include_folder()
+    try:
+        include = Path(get_include())
+    except FileNotFoundError as error:
+        raise _errors.UnavailableError(str(error)) from None
     dialect = b"".join((include / "weir" / each).read_bytes()
                        for each in ("portable.h", "portable_host.hpp", "kernel.h"))
     try:

@@ -8,7 +8,7 @@ namespace weir::kernels {
 /// The BLAS in use.
 struct BlasInfo {
   bool available = false;
-  std::string name;     ///< "openblas", "blis", "mkl" or "reference"
+  std::string name;     ///< "openblas", "blis", "mkl", "reference" or "plain"
   std::string library;  ///< file that was loaded
   std::string kernels;  ///< processor of its kernels, "SkylakeX"; "" when not reported
   std::string version;  ///< "" when not reported

@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <optional>
 #include <vector>
+
+#include <weir/version.h>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "kernels/plain_blas.hpp"
 
 namespace weir::kernels {
 
@@ -23,18 +27,38 @@ namespace sys = rt::sys;
 
 namespace {
 
-constexpr const char* kAdvice = "apt install libopenblas0-pthread, or name another with WEIR_BLAS";
+constexpr const char* kAdvice =
+    "apt install libopenblas0-pthread, pip install scipy-openblas32, or name another with WEIR_BLAS";
+constexpr const char* kPlain = "plain";
 
 struct KnownLibrary {
   std::string name;
   std::vector<std::string> files;
 };
 
+/// Where wheels of Python put a library, when weir is a wheel itself: `path` below the folder of
+/// packages, in which weir's library is in weir/lib.
+std::string in_wheel(const char* path) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&in_wheel), &info) == 0) return {};
+  std::string folder = info.dli_fname;
+  for (const char* const part : {"/", "/lib", "/weir"}) {
+    const std::size_t slash = folder.rfind('/');
+    if (slash == std::string::npos || !folder.substr(slash).starts_with(part)) return {};
+    folder.erase(slash);
+  }
+  return folder + path;
+}
+
 /// In the order in which they are tried.
 const std::vector<KnownLibrary>& known_libraries() {
   static const std::vector<KnownLibrary> known = {
-      {"mkl", {"libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
-      {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
+      {"mkl",
+       {"libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so", in_wheel("/../../libmkl_rt.so.2"),
+        in_wheel("/../../libmkl_rt.so.3")}},
+      {"openblas",
+       {"libopenblas.so.0", "libopenblas.so",
+        in_wheel("/scipy_openblas32/lib/libscipy_openblas.so")}},
       {"blis", {"libblis.so.4", "libblis.so"}},
       {"reference", {"libblas.so.3"}}};
   return known;
@@ -52,11 +76,11 @@ std::vector<std::string> files_of(const std::string& name) {
 }
 
 void check_name(const std::string& name) {
-  std::vector<std::string> names;
+  std::vector<std::string> names{kPlain};
   for (const KnownLibrary& library : known_libraries()) names.push_back(library.name);
   if (is_path(name) || std::find(names.begin(), names.end(), name) != names.end()) return;
   fail_argument(
-      "unknown BLAS '{}'{}: expected openblas, blis, mkl, reference or the path of a library", name,
+      "unknown BLAS '{}'{}: expected openblas, blis, mkl, reference, plain or the path of a library", name,
       rt::did_you_mean(name, names));
 }
 
@@ -104,7 +128,7 @@ const BlasLibrary* open_best() {
       rt::log::debug("{}", error.what());
     }
   }
-  fail(WEIR_STATUS_UNAVAILABLE, "there is no BLAS on this machine: {}", kAdvice);
+  return new BlasLibrary(kPlain);
 }
 
 /// Sets an environment variable while it lives, unless the user has set it.
@@ -180,7 +204,11 @@ void SharedObject::close() noexcept {
 }
 
 void* SharedObject::address_of(const char* symbol) const noexcept {
-  return ::dlsym(handle_, symbol);
+  void* const address = ::dlsym(handle_, symbol);
+  if (address != nullptr) return address;
+  std::array<char, 64> prefixed;  // the names in wheels of Python
+  std::snprintf(prefixed.data(), prefixed.size(), "scipy_%s", symbol);
+  return ::dlsym(handle_, prefixed.data());
 }
 
 std::string SharedObject::file_of(const char* symbol) const {
@@ -209,6 +237,10 @@ const BlasLibrary& BlasLibrary::instance() {
 }
 
 BlasLibrary::BlasLibrary(const std::string& name) {
+  if (name == kPlain) {
+    use_plain_loops();
+    return;
+  }
   open(name);
   identify();
   use_better_kernels();
@@ -218,11 +250,22 @@ BlasLibrary::BlasLibrary(const std::string& name) {
   info_.available = true;
 }
 
+void BlasLibrary::use_plain_loops() {
+  single_ = plain_blas<float>();
+  double_ = plain_blas<double>();
+  info_.available = true;
+  info_.name = kPlain;
+  info_.library = "libweir";
+  info_.version = WEIR_VERSION_STRING;
+  info_.problem = fmt::format("without a BLAS weir uses plain loops, several times slower: {}", kAdvice);
+}
+
 void BlasLibrary::open(const std::string& name) {
   // An OpenBLAS that starts with one thread makes none.
   const Environment one_thread("OPENBLAS_NUM_THREADS", "1");
   std::string reason;
   for (const std::string& file : files_of(name)) {
+    if (file.empty()) continue;
     try {
       object_.open(file);
       const std::string found = object_.file_of("cblas_dgemm");

@@ -43,7 +43,8 @@ class SharedObject {
   /// The file that defines a symbol, "" when nothing does.
   std::string file_of(const char* symbol) const;
 
-  /// Finds a function in the object or its dependencies; null when there is none.
+  /// Finds a function, by its name or with the prefix `scipy_`, in the object or its dependencies;
+  /// null when there is none.
   template <class Function>
   Function* find(const char* symbol) const noexcept {
     return reinterpret_cast<Function*>(address_of(symbol));
@@ -59,13 +60,14 @@ class SharedObject {
 /// An open BLAS. It runs each call on the thread that makes it.
 class BlasLibrary {
  public:
-  /// Decides which library instance() opens: "openblas", "blis", "mkl", "reference" or a path; null
+  /// Decides which library instance() opens: "openblas", "blis", "mkl", "reference",
+  /// "plain" or a path; null
   /// leaves it to WEIR_BLAS, or to the best one installed. Only the first choice of the process
   /// counts; a later one that differs is logged. Throws Error{invalid_argument} for another word.
   static void choose(const char* name);
 
-  /// Returns the library, opened by the first call. Throws Error{unavailable} with what to install;
-  /// the next call then tries again.
+  /// Returns the library, opened by the first call; plain loops of weir where none is installed.
+  /// Throws Error{unavailable} if the chosen one cannot be opened; the next call then tries again.
   static const BlasLibrary& instance();
 
   /// Opens a library by name or path, independent of the choice. Throws Error{unavailable}.
@@ -92,6 +94,7 @@ class BlasLibrary {
   int set_openmp_threads(int count) const noexcept;
 
  private:
+  void use_plain_loops();
   void open(const std::string& name);
   void identify();
   void identify_openblas();

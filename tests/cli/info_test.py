@@ -274,7 +274,7 @@ class Help(unittest.TestCase):
 
     def test_version_names_the_backends(self):
         self.assertRegex(
-            weir("--version").stdout, r"^weir \d+\.\d+\.\d+ \(backends: host, sim, opencl, cuda, rank, null\)\n$"
+            weir("--version").stdout, r"^weir \d+\.\d+\.\d+( commit [0-9a-f]{12})? \(backends: host, sim, opencl, cuda, rank, null\)\n$"
         )
 
 

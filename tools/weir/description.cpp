@@ -1,7 +1,10 @@
 #include "description.hpp"
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
+#include "commit.hpp"
 #include "ranks.hpp"
 
 namespace weir::cli {
@@ -24,7 +27,12 @@ std::string version_line() {
   for (const auto& backend : description.at("backends")) {
     kinds += (kinds.empty() ? "" : ", ") + backend.at("kind").get<std::string>();
   }
-  return fmt::format("weir {} (backends: {})", weir_version(), kinds);
+  const std::string commit = *kCommit == '\0' ? "" : fmt::format(" commit {}", kCommit);
+  return fmt::format("weir {}{} (backends: {})", weir_version(), commit, kinds);
+}
+
+std::string installed_prefix() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string();
 }
 
 }  // namespace weir::cli

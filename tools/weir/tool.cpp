@@ -16,6 +16,7 @@
 #include "description.hpp"
 #include "interruption.hpp"
 #include "ranks.hpp"
+#include "shell_pages.hpp"
 #include "suggest.hpp"
 #include "terminal.hpp"
 
@@ -152,6 +153,7 @@ class Tool {
  private:
   void add(std::unique_ptr<Command> command);
   void add_help();
+  void add_completion();
   ExitCode answer(const CLI::ParseError& error) const;
   std::string what_is_wrong(const CLI::ParseError& error) const;
   ExitCode usage_error(const CLI::ParseError& error) const;
@@ -159,11 +161,16 @@ class Tool {
   const CLI::App& selected() const;
   ExitCode perform();
   std::string help() const;
+  std::string completion() const;
 
   CLI::App app_{"One streaming runtime for every processor in a machine.", "weir"};
   std::vector<std::pair<CLI::App*, std::unique_ptr<Command>>> commands_;
   CLI::App* help_ = nullptr;
   std::vector<std::string> topic_;  ///< a command, and one of it
+  bool manual_ = false;
+  bool prefix_ = false;
+  CLI::App* completion_ = nullptr;
+  std::string shell_;
 };
 
 Tool::Tool(Commands commands) {
@@ -171,6 +178,7 @@ Tool::Tool(Commands commands) {
   app_.require_subcommand(0, 1);
   app_.set_help_flag("-h,--help", "Show this help");
   app_.set_version_flag("-V,--version", version_line, "Show the version and the backends");
+  app_.add_flag("--prefix", prefix_, "Show the folder that weir is installed in");
   app_.footer(
       "\nExamples:\n"
       "  weir doctor                              check this machine\n"
@@ -178,6 +186,7 @@ Tool::Tool(Commands commands) {
       "  weir help run                            options of a command");
   for (auto& command : commands) add(std::move(command));
   add_help();
+  add_completion();
 }
 
 void Tool::add(std::unique_ptr<Command> command) {
@@ -190,6 +199,24 @@ void Tool::add_help() {
   help_ = app_.add_subcommand("help", "Show the options of a command");
   help_->footer("");
   help_->add_option("COMMAND", topic_, "What to explain, as run, or run cholesky")->type_name("");
+  help_->add_flag("--man", manual_, "Print the manual page of all commands, for: man -l -");
+}
+
+void Tool::add_completion() {
+  completion_ = app_.add_subcommand("completion", "Print the completion for a shell");
+  completion_->footer(
+      "\nExamples:\n"
+      "  source <(weir completion bash)\n"
+      "  weir completion fish > ~/.config/fish/completions/weir.fish");
+  completion_->add_option("SHELL", shell_, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->type_name("");
+}
+
+std::string Tool::completion() const {
+  const Shell shell = shell_ == "bash" ? Shell::bash : shell_ == "zsh" ? Shell::zsh : Shell::fish;
+  return completion_script(app_, shell);
 }
 
 /// The innermost command that the arguments name.
@@ -254,6 +281,7 @@ ExitCode Tool::answer(const CLI::ParseError& error) const {
 }
 
 std::string Tool::help() const {
+  if (manual_) return manual_page(app_, weir_version());
   const CLI::App* app = &app_;
   std::string name = app->get_name();
   for (const std::string& word : topic_) {
@@ -269,6 +297,14 @@ ExitCode Tool::perform() {
   }
   if (help_->parsed()) {
     print(help());
+    return ExitCode::ok;
+  }
+  if (completion_->parsed()) {
+    print(completion());
+    return ExitCode::ok;
+  }
+  if (prefix_) {
+    print(installed_prefix() + "\n");
     return ExitCode::ok;
   }
   std::fputs(app_.help().c_str(), stderr);
