@@ -57,9 +57,10 @@ class Handle {
     char epitaph[kEpitaph] = {};
     std::string_view(object->name()).copy(epitaph, kEpitaph - 1);
     object->~T();
-    // Raw memory now: plain writes, which the optimiser cannot remove as dead stores to an object.
-    std::memcpy(grave, &kDead, sizeof kDead);
+    // Raw memory now: writes that the optimiser cannot remove as dead stores to an object. Atomic:
+    // check() may read them at any time.
     std::memcpy(grave + sizeof kDead, epitaph, kEpitaph);
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(grave), kDead, __ATOMIC_RELEASE);
     heap().release(object);
   }
   struct Bury {
@@ -69,7 +70,7 @@ class Handle {
   /// Returns the object of a handle. Throws Error{invalid_argument} for NULL, a destroyed object
   /// (by name), or something else.
   __attribute__((no_sanitize("vptr"))) static T& check(T* handle) {
-    if (handle != nullptr && static_cast<Handle*>(handle)->mark_ == kLive) [[likely]] {
+    if (handle != nullptr && static_cast<Handle*>(handle)->mark() == kLive) [[likely]] {
       return *handle;
     }
     refuse(handle);
@@ -104,11 +105,13 @@ class Handle {
   [[noreturn, gnu::cold]] __attribute__((no_sanitize("vptr"))) static void refuse(const T* object) {
     if (object == nullptr) fail_argument("the {} is NULL", T::kNoun);
     const Handle* const handle = object;
-    if (handle->mark_ != kDead) fail_argument("the handle is not a {}", T::kNoun);
+    if (handle->mark() != kDead) fail_argument("the handle is not a {}", T::kNoun);
     const char* end = "has been destroyed";
     if constexpr (requires { T::kEnd; }) end = T::kEnd;
     fail_argument("{} '{}' {}", T::kNoun, handle->epitaph_, end);
   }
+
+  std::uint32_t mark() const noexcept { return __atomic_load_n(&mark_, __ATOMIC_ACQUIRE); }
 
   std::uint32_t mark_;
   char epitaph_[kEpitaph];  ///< written after the object's end

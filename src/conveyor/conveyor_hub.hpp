@@ -35,6 +35,7 @@ class ConveyorHub final : public GroupHub {
 
   /// The port must outlive the hub.
   explicit ConveyorHub(Port& port) : GroupHub(port, Channel::conveyor) {}
+  ~ConveyorHub() { stop_listening(); }
 
   /// Releases memory of a closed conveyor when a rank has applied `blocks` blocks or has refused
   /// one. Memory that a lost rank had is freed by the port's destructor only: the rank's process

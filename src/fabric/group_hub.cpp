@@ -16,7 +16,7 @@ GroupHub::GroupHub(Port& port, Channel channel)
 
 GroupHub::~GroupHub() {
   assert(members_.empty());
-  port_.listen(channel_, nullptr);
+  stop_listening();
 }
 
 void GroupHub::wait_for_delivery(sys::Lock& lock) {

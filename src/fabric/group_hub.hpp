@@ -44,7 +44,7 @@ class GroupHub : public Listener {
   GroupHub(Port& port, Channel channel);
   GroupHub(const GroupHub&) = delete;
   GroupHub& operator=(const GroupHub&) = delete;
-  /// All members must have left.
+  /// All members must have left. A derived class stops listening first: in its destructor.
   ~GroupHub();
 
   Port& port() noexcept { return port_; }
@@ -75,6 +75,10 @@ class GroupHub : public Listener {
  protected:
   /// A message for a member that has left. Called without a lock.
   virtual void on_stray(Rank, const Head&, std::span<const std::byte>) noexcept {}
+
+ protected:
+  /// No message and no loss arrives afterwards.
+  void stop_listening() noexcept { port_.listen(channel_, nullptr); }
 
  private:
   static constexpr std::uint16_t kMagic = 0x7267;

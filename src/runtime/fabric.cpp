@@ -199,7 +199,6 @@ Fabric::~Fabric() {
     const sys::Lock lock(open.mutex);
     std::erase(open.fabrics, this);
   }
-  port_->listen(Channel::user, nullptr);
   if (port_->rank() == 0) dismiss_ranks(*port_);
 }
 

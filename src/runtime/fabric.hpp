@@ -107,6 +107,10 @@ class Fabric : private Listener {
   /// Makes the process leave the fabric before it exits, even if it is not closed. Throws Error.
   void leave_before_exit();
 
+ protected:
+  /// No message to the program and no loss arrives afterwards.
+  void stop_listening() noexcept { port_->listen(Channel::user, nullptr); }
+
  private:
   void on_message(Rank from, std::span<const std::byte> message) noexcept override;
   void on_rank_lost(Rank, const std::string&) noexcept override {}
@@ -158,6 +162,7 @@ struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {
 struct weir_fabric final : weir::rt::Handle<weir_fabric>, weir::rt::Fabric {
   static constexpr const char* kNoun = "fabric";
   using Fabric::Fabric;
+  ~weir_fabric() { stop_listening(); }  // before its last virtual functions are the base's
 };
 
 namespace weir::rt {

@@ -26,6 +26,7 @@ struct CommandEntry {
   std::string description;
   std::string examples;
   std::vector<OptionEntry> options;
+  std::vector<std::string> words;  ///< that an argument without a name may be
   std::vector<CommandEntry> commands;
 };
 
@@ -56,7 +57,11 @@ CommandEntry entry_of(const CLI::App& app, const std::string& parents) {
   entry.description = app.get_description();
   entry.examples = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
-    if (option->nonpositional()) entry.options.push_back(entry_of(*option));
+    if (option->nonpositional()) {
+      entry.options.push_back(entry_of(*option));
+    } else {
+      entry.words = choices_in(option->get_type_name());
+    }
   }
   for (const CLI::App* command : app.get_subcommands({})) {
     entry.commands.push_back(entry_of(*command, entry.path));
@@ -108,11 +113,10 @@ std::string choice_cases(const CommandEntry& tool, const char* offer) {
   return cases;
 }
 
-/// One line without what a shell would interpret between single quotes or after a colon.
-std::string plain(std::string text, bool colons) {
+/// One line that a shell takes as it is between single quotes.
+std::string plain(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   std::erase(text, '\'');
-  if (!colons) std::replace(text.begin(), text.end(), ':', ';');
   return text;
 }
 
@@ -121,6 +125,7 @@ std::string bash_script(const CommandEntry& tool) {
   for_each_command(tool, [&](const CommandEntry& command) {
     std::vector<std::string> known;
     for (const CommandEntry& each : command.commands) known.push_back(each.name);
+    known.insert(known.end(), command.words.begin(), command.words.end());
     for (const OptionEntry& option : command.options) known.push_back(option.names.back());
     words += fmt::format("    \"{}\") words=\"{}\" ;;\n", command.path, fmt::join(known, " "));
   });
@@ -155,10 +160,11 @@ std::string zsh_script(const CommandEntry& tool) {
   for_each_command(tool, [&](const CommandEntry& command) {
     words += fmt::format("    \"{}\") known=(", command.path);
     for (const CommandEntry& each : command.commands) {
-      words += fmt::format("\n      '{}:{}'", each.name, plain(each.description, true));
+      words += fmt::format("\n      '{}:{}'", each.name, plain(each.description));
     }
+    for (const std::string& word : command.words) words += " " + word;
     for (const OptionEntry& option : command.options) {
-      words += fmt::format("\n      '{}:{}'", option.names.back(), plain(option.description, true));
+      words += fmt::format("\n      '{}:{}'", option.names.back(), plain(option.description));
     }
     words += ") ;;\n";
   });
@@ -187,6 +193,8 @@ compdef _weir weir
 }
 
 std::string fish_script(const CommandEntry& tool) {
+  std::string paths = command_patterns(tool);
+  std::replace(paths.begin(), paths.end(), '|', ' ');
   std::string script =
       fmt::format(R"(# Completion of weir for fish: install it as vendor_completions.d/weir.fish.
 function __weir_at
@@ -201,17 +209,14 @@ function __weir_at
 end
 complete -c weir -f
 )",
-                  [&] {
-                    std::string all = command_patterns(tool);
-                    std::replace(all.begin(), all.end(), '|', ' ');
-                    return all;
-                  }());
+                  paths);
   for_each_command(tool, [&](const CommandEntry& command) {
     const std::string here =
         fmt::format("complete -c weir -n 'test (__weir_at) = \"{}\"'", command.path);
     for (const CommandEntry& each : command.commands) {
-      script += fmt::format("{} -a {} -d '{}'\n", here, each.name, plain(each.description, true));
+      script += fmt::format("{} -a {} -d '{}'\n", here, each.name, plain(each.description));
     }
+    for (const std::string& word : command.words) script += fmt::format("{} -a {}\n", here, word);
     for (const OptionEntry& option : command.options) {
       script += here;
       for (const std::string& name : option.names) {
@@ -222,7 +227,7 @@ complete -c weir -f
       }
       if (option.value == Value::number) script += " -x";
       if (option.value == Value::text) script += " -rF";
-      script += fmt::format(" -d '{}'\n", plain(option.description, true));
+      script += fmt::format(" -d '{}'\n", plain(option.description));
     }
   });
   return script;
@@ -260,7 +265,11 @@ void add_options(std::string& page, const CommandEntry& command) {
 }  // namespace
 
 std::string completion_script(const CLI::App& tool, Shell shell) {
-  const CommandEntry entry = entry_of(tool, "");
+  CommandEntry entry = entry_of(tool, "");
+  for (CommandEntry& help : entry.commands) {  // explains the others
+    if (help.name != "help") continue;
+    for (const CommandEntry& each : entry.commands) help.words.push_back(each.name);
+  }
   switch (shell) {
     case Shell::bash: return bash_script(entry);
     case Shell::zsh: return zsh_script(entry);

@@ -210,8 +210,7 @@ void Tool::add_completion() {
       "  weir completion fish > ~/.config/fish/completions/weir.fish");
   completion_->add_option("SHELL", shell_, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->type_name("");
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
 }
 
 std::string Tool::completion() const {
