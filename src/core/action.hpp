@@ -17,6 +17,7 @@
 #include "base/plain.hpp"
 #include "base/prefetch.hpp"
 #include "base/region.hpp"
+#include "core/edge.hpp"
 #include "core/event.hpp"
 #include "core/failure.hpp"
 
@@ -36,6 +37,10 @@ enum class ActionKind : std::uint8_t {
   marker,        ///< completes after everything earlier, orders nothing
   drain,         ///< a barrier that ends with the stream's failure and is never poisoned
 };
+
+constexpr bool orders_stream(ActionKind kind) noexcept {
+  return kind == ActionKind::barrier || kind == ActionKind::drain || kind == ActionKind::marker;
+}
 
 /// The fate of a drain. The engine or the waiting thread decides it, once.
 enum class DrainFate : std::uint8_t {
@@ -125,50 +130,6 @@ struct Ticket {
   std::uint64_t id() const noexcept { return event.id(); }
 };
 
-/// One edge of the dependence graph. The predecessor lists it and, with device ordering, the
-/// successor too.
-struct Edge {
-  Action* successor;
-  Edge* next;              ///< next edge of the same predecessor, see Successors
-  Action* predecessor;     ///< null: complete
-  Edge* next_predecessor;  ///< next edge of the same successor
-  bool ignores_failure;    ///< does not propagate the predecessor's failure
-};
-
-/// The edges from an action to its successors, in the order of admission.
-class Successors {
- public:
-  bool empty() const noexcept { return last_ == nullptr; }
-  void add(Edge& edge) noexcept {
-    edge.next = last_ != nullptr ? std::exchange(last_->next, &edge) : &edge;
-    last_ = &edge;
-  }
-  /// Removes and returns the first edge, nullptr if there is none.
-  Edge* take_first() noexcept {
-    if (empty()) return nullptr;
-    Edge* const first = last_->next;
-    if (first == last_) {
-      last_ = nullptr;
-    } else {
-      last_->next = first->next;
-    }
-    return first;
-  }
-  /// Calls visit(edge) for each edge. visit() must not remove any.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    if (empty()) return;
-    Edge* edge = last_;
-    do {
-      edge = edge->next;
-      visit(*edge);
-    } while (edge != last_);
-  }
-
- private:
-  Edge* last_ = nullptr;  ///< its `next` is the first edge
-};
-
 /// One unit in a stream. Lives in a slot of an ActionPool, which is reused.
 ///
 /// The producer fills it; from then on the stream's engine owns it. Only `event` and `waiters` are
@@ -239,6 +200,12 @@ struct alignas(64) Action : Message {
     std::byte* const start =
         arguments() + operand_count * sizeof(Operand) + scalar_count * sizeof(weir_scalar);
     return {std::launder(reinterpret_cast<EventWait*>(start)), event_count};
+  }
+
+  /// Whether the failure of a predecessor poisons the action: it has no other outcome yet.
+  bool may_be_poisoned() const noexcept {
+    return kind != ActionKind::clear_poison &&
+           (status == WEIR_STATUS_OK || status == WEIR_STATUS_POISONED);
   }
 
   EventSlot event_slot() noexcept { return {event, waiters}; }

@@ -9,11 +9,6 @@ namespace weir::rt {
 
 namespace {
 
-bool is_ordering(const Action& action) noexcept {
-  return action.kind == ActionKind::barrier || action.kind == ActionKind::marker ||
-         action.kind == ActionKind::drain;
-}
-
 /// Returns how many actions `action` waits for, and names one: "3 actions, 'gemm' (12) one of
 /// them".
 std::string predecessors_of(const Action& action, const Engine& engine) {
@@ -37,7 +32,7 @@ std::string state_of(const Action& action, const Engine& engine, const Context& 
     if (!memory.empty()) return fmt::format("waits for memory of '{}'", memory);
     return action.kind == ActionKind::transfer ? "is being copied" : "has been given to a worker";
   }
-  if (is_ordering(action)) return "waits for everything before it";
+  if (orders_stream(action.kind)) return "waits for everything before it";
   if (action.pending == 0) return "is ready and waits for a worker";
   const std::string earlier = predecessors_of(action, engine);
   return earlier.empty() ? fmt::format("waits for {}", action.pending)

@@ -1,0 +1,67 @@
+// The window of an engine: the admitted actions by sequence number.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/action.hpp"
+
+namespace weir::rt {
+
+/// Values of consecutive sequence numbers, in a ring that grows.
+template <class T>
+class SequenceRing {
+ public:
+  T& operator[](std::uint64_t sequence) noexcept { return slots_[sequence & mask_]; }
+  const T& operator[](std::uint64_t sequence) const noexcept { return slots_[sequence & mask_]; }
+  /// Makes room for the value of `high` and keeps those of [low, high). Throws std::bad_alloc.
+  void reserve(std::uint64_t low, std::uint64_t high) {
+    if (high - low < slots_.size()) return;
+    std::vector<T> bigger(std::max<std::size_t>(64, 2 * slots_.size()));
+    const std::uint64_t mask = bigger.size() - 1;
+    for (std::uint64_t at = low; at < high; ++at) bigger[at & mask] = (*this)[at];
+    slots_ = std::move(bigger);
+    mask_ = mask;
+  }
+
+ private:
+  std::vector<T> slots_;
+  std::uint64_t mask_ = 0;
+};
+
+/// The admitted actions by sequence number, from the oldest incomplete one.
+class ActionWindow {
+ public:
+  bool empty() const noexcept { return low_ == high_; }
+  std::uint64_t low() const noexcept { return low_; }
+  std::uint64_t high() const noexcept { return high_; }
+  /// Returns an action in the window, nullptr if the number is that of no such action.
+  Action* at(std::uint64_t sequence) const noexcept {
+    return sequence >= low_ && sequence < high_ ? ring_[sequence] : nullptr;
+  }
+  Action* front() const noexcept { return empty() ? nullptr : ring_[low_]; }
+  /// Makes room for one more action. Throws std::bad_alloc.
+  void reserve() { ring_.reserve(low_, high_); }
+  void push(Action& action) noexcept {
+    assert(action.sequence() == high_);
+    ring_[high_++] = &action;
+    action.in_window = true;
+  }
+  void remove(const Action& action) noexcept {
+    ring_[action.sequence()] = nullptr;
+    while (low_ < high_ && ring_[low_] == nullptr) ++low_;
+  }
+  /// Skips a sequence number while the window is empty.
+  void skip(std::uint64_t sequence) noexcept { low_ = high_ = sequence + 1; }
+
+ private:
+  SequenceRing<Action*> ring_;
+  std::uint64_t low_ = 1;
+  std::uint64_t high_ = 1;
+};
+
+}  // namespace weir::rt
