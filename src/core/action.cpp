@@ -15,7 +15,7 @@ void Action::drop_events() noexcept {
 }
 
 const char* Action::label() const noexcept {
-  if (named) return extras->name.data();
+  if (traits.named) return extras->name.data();
   switch (kind) {
     case ActionKind::compute: return code->kernel->name().c_str();
     case ActionKind::transfer: {

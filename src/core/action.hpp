@@ -80,7 +80,7 @@ struct EventWait : Waiter, Message {
   // With device ordering.
   /// The job to wait for on the device instead of the event; 0: unknown.
   std::uint64_t submission_id = 0;
-  EventWait* next_awaiting_submission = nullptr;
+  EventWait* next_pending_submission = nullptr;
   bool awaits_submission = false;  ///< waits for the submission of the event's action
 };
 
@@ -130,6 +130,22 @@ struct Ticket {
   std::uint64_t id() const noexcept { return event.id(); }
 };
 
+/// What the producer says of an action. Constant once the action is enqueued.
+struct ActionTraits {
+  static constexpr std::uint8_t kDefaultPriorityClass = 1;
+
+  bool elided : 1 = false;  ///< a transfer between instances in the same memory: nothing to copy
+  bool traced : 1 = false;
+  bool timed : 1 = false;          ///< waiters of its event receive its times
+  bool clears_poison : 1 = false;  ///< a transfer that clears the poison of its target
+  bool non_ordering : 1 = false;   ///< a sync by the program: no later action depends on it
+  bool named : 1 = false;          ///< `extras` has the action's name
+  /// Ready compute actions with a lower value go first.
+  std::uint8_t priority_class : 2 = kDefaultPriorityClass;
+  bool has_event = false;     ///< the program or a queue has its event
+  bool needs_memory = false;  ///< has operands in device memory
+};
+
 /// One unit in a stream. Lives in a slot of an ActionPool, which is reused.
 ///
 /// The producer fills it; from then on the stream's engine owns it. Only `event` and `waiters` are
@@ -137,21 +153,11 @@ struct Ticket {
 /// every action uses come first; rarely used fields come last and keep their values between uses.
 struct alignas(64) Action : Message {
   static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
-  static constexpr std::uint8_t kDefaultPriorityClass = 1;
 
   ActionKind kind = ActionKind::compute;
-  bool has_event = false;            ///< the program or a queue has its event
   DrainFate fate = DrainFate::open;  ///< of a drain; guarded by `event`
-  bool elided : 1 = false;  ///< a transfer between instances in the same memory: nothing to copy
-  bool traced : 1 = false;
-  bool timed : 1 = false;          ///< waiters of its event receive its times
-  bool clears_poison : 1 = false;  ///< a transfer that clears the poison of its target
-  bool non_ordering : 1 = false;   ///< a sync by the program: no later action depends on it
-  /// Ready compute actions with a lower value go first.
-  std::uint8_t priority_class : 2 = kDefaultPriorityClass;
-  bool named = false;         ///< `extras` has its name
-  bool needs_memory = false;  ///< has operands in device memory
-  bool spilled = false;       ///< arguments are in `spill`
+  ActionTraits traits;
+  bool spilled = false;  ///< arguments are in `spill`
   EventState event;
   union {
     const KernelCode* code = nullptr;  ///< code of a compute action
@@ -267,7 +273,7 @@ struct alignas(64) Action : Message {
     reserve_extras();
     std::strncpy(extras->name.data(), text, kMost);
     extras->name[kMost] = '\0';
-    named = true;
+    traits.named = true;
   }
 
   /// Returns the name for messages: the action's own, its kernel's, or the kind of the action.
@@ -281,5 +287,6 @@ struct alignas(64) Action : Message {
   void grow_spill(std::size_t bytes);
   void drop_events() noexcept;
 };
+static_assert(sizeof(Action) <= 5 * 64, "every cache line more costs each action");
 
 }  // namespace weir::rt

@@ -149,7 +149,7 @@ void DependenceTable::enter(const Action& action) noexcept {
   const std::uint64_t sequence = action.sequence();
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     Entry& entry = *collected_[i];
-    if (action.operands()[i].writes() && !action.non_ordering) {
+    if (action.operands()[i].writes() && !action.traits.non_ordering) {
       entry.writer = sequence;
       entry.readers.clear();
     } else {
@@ -196,8 +196,8 @@ void DependenceTable::clear_poison_of(const Action& action) noexcept {
 
 void DependenceTable::find_poison(const Action& action, FailureRef& poison) const noexcept {
   for (const Operand& operand : action.operands()) {
-    if (action.clears_poison && operand.writes()) continue;
-    const bool writes = operand.writes() && !action.non_ordering;
+    if (action.traits.clears_poison && operand.writes()) continue;
+    const bool writes = operand.writes() && !action.traits.non_ordering;
     const auto shadow = instances_.find(Key{operand.buffer->id(), operand.memory});
     if (shadow == instances_.end()) continue;
     for (const auto& entry : shadow->second.entries) {

@@ -170,7 +170,7 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
   for (const Operand& operand : action.operands()) {
     Entry& entry = entry_of(operand);
     collected_.push_back(&entry);
-    if (operand.writes() && !action.non_ordering) continue;
+    if (operand.writes() && !action.traits.non_ordering) continue;
     auto& readers = entry.readers;
     const auto wanted = [&] { return readers.size() + action.operand_count; };
     if (wanted() <= readers.capacity()) continue;
@@ -182,12 +182,12 @@ void DependenceTable::collect(const Action& action, Matters&& matters, Found&& f
   }
   for (std::size_t i = 0; i < collected_.size(); ++i) {
     const bool writes = action.operands()[i].writes();
-    const bool ignores_failure = action.clears_poison && writes;
+    const bool ignores_failure = action.traits.clears_poison && writes;
     const Entry& own = *collected_[i];
-    find_conflicts(own, writes, ignores_failure, action.non_ordering, 0, found, poison);
+    find_conflicts(own, writes, ignores_failure, action.traits.non_ordering, 0, found, poison);
     // The last writer of this entry already depends on what preceded it.
     for (const Entry* peer : own.peers) {
-      find_conflicts(*peer, writes, ignores_failure, action.non_ordering, own.writer, found,
+      find_conflicts(*peer, writes, ignores_failure, action.traits.non_ordering, own.writer, found,
                      poison);
     }
   }

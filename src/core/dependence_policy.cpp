@@ -45,7 +45,7 @@ void DependencePolicy::find_conflicts(const Action& action, const ActionWindow& 
       action, in_flight,
       [&](std::uint64_t sequence, bool ignores_failure) {
         Action* const earlier = window.at(sequence);
-        if (earlier != nullptr) follow(earlier, ignores_failure || earlier->non_ordering);
+        if (earlier != nullptr) follow(earlier, ignores_failure || earlier->traits.non_ordering);
       },
       inherited_);
 }
@@ -57,7 +57,7 @@ void DependencePolicy::enter(Action& action) noexcept {
     last_fifo_ = action.sequence();
     if (action.kind == ActionKind::barrier) last_barrier_ = last_fifo_;
   } else if (tracks(action)) {
-    if (action.kind == ActionKind::clear_poison || action.clears_poison)
+    if (action.kind == ActionKind::clear_poison || action.traits.clears_poison)
       table_.clear_poison_of(action);
     inherited_.merge(poison_all_);
     if (action.kind != ActionKind::clear_poison) action.failure = std::move(inherited_);
@@ -70,7 +70,7 @@ void DependencePolicy::inherit(Action& action) noexcept {
   if (action.kind == ActionKind::clear_poison) return table_.clear_poison_of(action);
   if (tracks(action)) {
     table_.find_poison(action, action.failure);
-    if (action.clears_poison) table_.clear_poison_of(action);
+    if (action.traits.clears_poison) table_.clear_poison_of(action);
     action.failure.merge(poison_all_);
   } else if (is_fifo()) {
     action.failure.merge(first_failure_);
@@ -110,7 +110,7 @@ void DependencePolicy::note_failure(const Action& action) noexcept {
     poison_all_.merge(action.failure);
     return;
   }
-  if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS || action.non_ordering) return;
+  if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS || action.traits.non_ordering) return;
   try {
     table_.poison(action, action.failure);
   } catch (const std::bad_alloc&) {

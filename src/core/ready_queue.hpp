@@ -35,7 +35,7 @@ class ActionList {
 class ReadyQueue {
  public:
   void push(Action& action) noexcept {
-    (action.kind == ActionKind::transfer ? transfers_ : computes_[action.priority_class])
+    (action.kind == ActionKind::transfer ? transfers_ : computes_[action.traits.priority_class])
         .push(action);
   }
   Action* pop_transfer() noexcept { return transfers_.pop(); }

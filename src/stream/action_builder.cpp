@@ -100,7 +100,7 @@ void ActionBuilder::fill_compute(Action& action, const weir_compute& compute,
   for (std::size_t i = 0; i < compute.operand_count; ++i, ++operand) {
     const weir_operand& given = compute.operands[i];
     *operand = make_operand(given.buffer, given.region, given.access, &here);
-    action.needs_memory |= operand->memory != kHostMemory;
+    action.traits.needs_memory |= operand->memory != kHostMemory;
   }
   std::copy_n(compute.scalars, compute.scalar_count, action.scalars().data());
   if (!events.empty()) fill_events(action, events);
@@ -133,10 +133,10 @@ void ActionBuilder::fill_transfer(Action& action, const weir_transfer& transfer,
   }
   check_route(source, target, from, to);
   const bool same_memory = source.buffer == target.buffer && source.memory == target.memory;
-  action.elided = same_memory && source.region() == target.region();
-  action.needs_memory =
-      !action.elided && (source.memory != kHostMemory || target.memory != kHostMemory);
-  if (same_memory && !action.elided && overlap(source.region(), target.region())) {
+  action.traits.elided = same_memory && source.region() == target.region();
+  action.traits.needs_memory =
+      !action.traits.elided && (source.memory != kHostMemory || target.memory != kHostMemory);
+  if (same_memory && !action.traits.elided && overlap(source.region(), target.region())) {
     fail_argument("source and target of a transfer within buffer '{}' overlap",
                   source.buffer->name());
   }

@@ -190,7 +190,7 @@ bool Executor::admit_next(Action*& inline_action) noexcept {
   if (!engine_.accepts()) return false;
   Action* const action = queue_.pop();
   if (action == nullptr) return false;
-  if (action->traced) [[unlikely]]
+  if (action->traits.traced) [[unlikely]]
     tracer_.note_admission(*action);
   if (cancellation_.before_admission(*action)) [[unlikely]] {
     action->status = WEIR_STATUS_CANCELLED;
@@ -277,7 +277,7 @@ void Executor::complete_unrun(Action& action) noexcept {
 }
 
 void Executor::finish(Action& action) noexcept {
-  if (action.needs_memory) context_.release_memory(action);
+  if (action.traits.needs_memory) context_.release_memory(action);
   if (engine_.finish(action)) retire(action);
 }
 
@@ -288,9 +288,9 @@ bool Executor::acquire(Action& action) noexcept {
     complete_unrun(action);
     return false;
   }
-  if (action.traced) [[unlikely]]
+  if (action.traits.traced) [[unlikely]]
     tracer_.note_ready(action);
-  if (!action.needs_memory) return true;
+  if (!action.traits.needs_memory) return true;
   Outcome why;
   switch (context_.acquire_memory(action, why)) {
     case Residency::Grant::granted: return true;
@@ -319,7 +319,7 @@ CopyEnd end_of_copy(const Context& context, const Action& action, std::size_t en
 void Executor::copied(void* token, Outcome outcome, std::int64_t started_ns,
                       std::int64_t ended_ns) noexcept {
   auto& action = *static_cast<Action*>(token);
-  if (action.traced) {
+  if (action.traits.traced) {
     action.times().started = started_ns;
     action.times().ended = ended_ns;
   }
@@ -341,7 +341,7 @@ void Executor::set_failure(Action& action, Outcome outcome) const noexcept {
 
 void Executor::retire(Action& action) noexcept {
   counters_.add_transfer(action);
-  if (action.traced) [[unlikely]]
+  if (action.traits.traced) [[unlikely]]
     tracer_.note_end(action);
   if (action.kind == ActionKind::drain) [[unlikely]] {
     if (action.fate == DrainFate::reported) progress_.set_failed(false);
@@ -355,7 +355,7 @@ void Executor::retire(Action& action) noexcept {
   }
   Waiter* waiters = nullptr;
   bool kept = false;
-  if (action.has_event) {
+  if (action.traits.has_event) {
     if (action.failure) kept = context_.failures().add(action);
     waiters = action.event.close(action.id(), action.waiters);
   }

@@ -210,7 +210,7 @@ bool Place::fill(Worker& worker, Job& job, Executor& stream, Action& action) {
   }
   const unsigned turn = device_ordered_ ? streak_ : worker.streak;
   const bool sampled = turn % kSampled == 0 && learns_from(job);
-  job.timed = action.traced || action.timed || sampled;
+  job.timed = action.traits.traced || action.traits.timed || sampled;
   if (!device_ordered_) return true;
   job.brief = !job.is_copy && job.source == nullptr && keeps_stream_for(action);
   waits_.clear();
@@ -218,7 +218,7 @@ bool Place::fill(Worker& worker, Job& job, Executor& stream, Action& action) {
   job.id = ++submitted_;
   job.priority = job_priority_of(stream, action);
   job.waits = waits_;
-  if (action.has_event) notify_submitted(action);
+  if (action.traits.has_event) notify_submitted(action);
   return true;
 }
 
@@ -227,14 +227,14 @@ bool Place::fill(Worker& worker, Job& job, Executor& stream, Action& action) {
 std::uint8_t Place::job_priority_of(const Executor& stream, const Action& action) noexcept {
   constexpr std::size_t kTurns = Job::kPriorities / 3;
   return static_cast<std::uint8_t>(stream.priority() * kTurns +
-                                   (kTurns - 1 - action.priority_class));
+                                   (kTurns - 1 - action.traits.priority_class));
 }
 
 /// Notifies the streams that wait for an action of its submission.
 void Place::notify_submitted(const Action& action) noexcept {
   EventWait* wait = submitted_events_->note(action.id(), submitted_);
   while (wait != nullptr) {
-    EventWait& told = *std::exchange(wait, wait->next_awaiting_submission);
+    EventWait& told = *std::exchange(wait, wait->next_pending_submission);
     told.action->stream->mark_event_submitted(told, submitted_);
   }
 }
@@ -254,7 +254,7 @@ weir_call Place::call_of(Worker& worker, const Action& action) {
           .operands = worker.views.data(),
           .operand_count = action.operand_count,
           .team = nullptr,
-          .name = action.named ? action.label() : action.code->kernel->name().c_str(),
+          .name = action.traits.named ? action.label() : action.code->kernel->name().c_str(),
           .payload = action.code->payload,
           .queue = nullptr};
 }
@@ -273,8 +273,9 @@ void Place::fill_call(Worker& worker, Job& job, const Action& action) {
 /// so that the driver gets control and the call can be timed.
 bool Place::may_call_inline(const Worker& worker, const Action& action) const noexcept {
   return worker.may_call && worker.streak % kSampled != 0 && action.kind == ActionKind::compute &&
-         !action.traced && !action.timed && running_ == nullptr && action.code->source == nullptr &&
-         !action.code->kernel->parallel() && action.operand_count <= worker.views.size();
+         !action.traits.traced && !action.traits.timed && running_ == nullptr &&
+         action.code->source == nullptr && !action.code->kernel->parallel() &&
+         action.operand_count <= worker.views.size();
 }
 
 void Place::call_inline(Worker& worker, Executor& stream, Action& action) noexcept {
@@ -290,7 +291,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   auto& stream = *static_cast<Executor*>(job.context);
   if (running_) [[unlikely]]
     running_->end(running_slot(worker, job));
-  if (action.traced || action.timed) {
+  if (action.traits.traced || action.traits.timed) {
     action.times().started = job.started_ns;
     action.times().ended = job.ended_ns;
     action.extras->worker = static_cast<std::uint16_t>(worker.index);

@@ -64,16 +64,10 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     producer_lock.reserve();
     Action& action = actions_.take();
     action.kind = kind;
-    action.has_event = with_event;
-    action.elided = false;
-    action.named = false;
-    action.needs_memory = false;
-    action.traced = context().recorder().on();
-    action.timed = action.clears_poison = action.non_ordering = false;
-    action.priority_class = Action::kDefaultPriorityClass;
+    action.traits = {.traced = context().recorder().on(), .has_event = with_event};
     try {
       fill(action);
-      if (action.traced || action.timed) [[unlikely]]
+      if (action.traits.traced || action.traits.timed) [[unlikely]]
         action.reserve_extras();
     } catch (...) {
       action.recycle();
@@ -82,7 +76,7 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     }
     const std::uint64_t id = serial() << Action::kSequenceBits | (producer_lock.count() + 1);
     action.event.open(id);
-    if (action.traced) [[unlikely]] {
+    if (action.traits.traced) [[unlikely]] {
       action.times() = {};
       action.times().enqueued = context().now_ns();
     }
@@ -95,7 +89,8 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
 
 weir_event Stream::compute(const weir_compute& compute, bool with_event, int priority) {
   return enqueue(ActionKind::compute, with_event, [&](Action& action) {
-    action.priority_class = static_cast<unsigned>(Action::kDefaultPriorityClass - priority) & 3u;
+    action.traits.priority_class =
+        static_cast<unsigned>(ActionTraits::kDefaultPriorityClass - priority) & 3u;
     builder_.fill_compute(action, compute, {});
   });
 }
@@ -104,7 +99,7 @@ weir_event Stream::compute_after(const weir_compute& compute, std::span<const we
                                  ActionWatcher& watcher, std::uint64_t number, bool timed) {
   return enqueue(ActionKind::compute, true, [&](Action& action) {
     builder_.fill_compute(action, compute, events);
-    action.timed = timed;
+    action.traits.timed = timed;
     action.reserve_extras();
     action.extras->task = number;
     watcher.action = &action;
@@ -124,7 +119,7 @@ weir_event Stream::overwrite_after(const weir_transfer& transfer,
   return enqueue(ActionKind::transfer, true, [&](Action& action) {
     builder_.fill_transfer(action, transfer, events);
     for (EventWait& wait : action.events().last(ignoring_failure)) wait.ignores_failure = true;
-    action.clears_poison = true;
+    action.traits.clears_poison = true;
   });
 }
 
@@ -148,7 +143,7 @@ weir_event Stream::clear_poison_on_host(const weir_operand& given) {
 weir_event Stream::fence(const weir_operand& given) {
   const weir_event event = enqueue(ActionKind::sync, true, [&](Action& action) {
     builder_.fill_operand(action, given, false);
-    action.non_ordering = true;
+    action.traits.non_ordering = true;
   });
   counters_.add_non_ordering();
   return event;

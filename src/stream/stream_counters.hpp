@@ -30,7 +30,7 @@ class StreamCounters {
   /// Counts the bytes of a completed transfer; does nothing for other actions.
   void add_transfer(const Action& action) noexcept {
     if (action.kind != ActionKind::transfer || action.status != WEIR_STATUS_OK) return;
-    if (action.elided) {
+    if (action.traits.elided) {
       elided_.fetch_add(1, std::memory_order_relaxed);
       return;
     }

@@ -55,7 +55,7 @@ void StreamTracer::note_end(Action& action) noexcept {
     action.times().started = action.times().ended = action.times().ready;
   }
   const Domain& domain = place_.domain();
-  const bool moved = action.kind == ActionKind::transfer && !action.elided;
+  const bool moved = action.kind == ActionKind::transfer && !action.traits.elided;
   const bool incoming = moved && action.operands()[1].memory == domain.residency().memory();
   trace::Entry entry{.id = action.id(),
                      .enqueued = action.times().enqueued,

@@ -14,19 +14,19 @@ namespace weir::rt {
 class SubmittedEvents {
  public:
   /// Records that an action was submitted. Returns the waits for its submission, linked by
-  /// `next_awaiting_submission`.
+  /// `next_pending_submission`.
   EventWait* note(std::uint64_t id, std::uint64_t number) noexcept {
     submissions_[bucket_of(id)] = {id, number};
     EventWait* found = nullptr;
     for (EventWait** link = &waits_[bucket_of(id)]; *link != nullptr;) {
       EventWait& wait = **link;
       if (wait.event.opaque[1] != id) {
-        link = &wait.next_awaiting_submission;
+        link = &wait.next_pending_submission;
         continue;
       }
-      *link = wait.next_awaiting_submission;
+      *link = wait.next_pending_submission;
       wait.awaits_submission = false;
-      wait.next_awaiting_submission = found;
+      wait.next_pending_submission = found;
       found = &wait;
     }
     return found;
@@ -41,15 +41,15 @@ class SubmittedEvents {
   /// Adds a wait for a submission, which note() will return.
   void add_wait(EventWait& wait) noexcept {
     EventWait*& first = waits_[bucket_of(wait.event.opaque[1])];
-    wait.next_awaiting_submission = first;
+    wait.next_pending_submission = first;
     wait.awaits_submission = true;
     first = &wait;
   }
   /// Removes a wait that note() has not returned.
   void remove_wait(EventWait& wait) noexcept {
     EventWait** link = &waits_[bucket_of(wait.event.opaque[1])];
-    while (*link != &wait) link = &(*link)->next_awaiting_submission;
-    *link = wait.next_awaiting_submission;
+    while (*link != &wait) link = &(*link)->next_pending_submission;
+    *link = wait.next_pending_submission;
     wait.awaits_submission = false;
   }
 

@@ -44,7 +44,7 @@ MUTANTS = [
            "if (entry.writer > since) found(entry.writer, ignores_failure);",
            "if (!writes && entry.writer > since) found(entry.writer, ignores_failure);"),
     Mutant("other regions forgotten", "src/core/dependence.hpp",
-           "find_conflicts(*peer, writes, ignores_failure, action.non_ordering, own.writer, found,\n"
+           "find_conflicts(*peer, writes, ignores_failure, action.traits.non_ordering, own.writer, found,\n"
            "                     poison);",
            "static_cast<void>(peer);"),
     Mutant("peer not told of a new region", "src/core/dependence.cpp",
@@ -137,7 +137,7 @@ MUTANTS = [
            "      piece.valid &= ~(std::uint64_t{1} << storage->memory);\n",
            "", ("queue_programs",)),
     Mutant("a flush passes failures on", "src/core/dependence_policy.cpp",
-           "if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS || action.non_ordering) return;",
+           "if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS || action.traits.non_ordering) return;",
            "if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS) return;", ("queue_programs",)),
     Mutant("what failed while it was ready stays", "src/stream/executor.cpp",
            "if (engine_.has_finished()) continue;",
@@ -161,8 +161,8 @@ MUTANTS = [
            ""),
     # Transfers.
     Mutant("a download is skipped", "src/stream/action_builder.cpp",
-           "action.elided = same_memory && source.region() == target.region();",
-           "action.elided = source.buffer == target.buffer && source.region() == target.region();"),
+           "action.traits.elided = same_memory && source.region() == target.region();",
+           "action.traits.elided = source.buffer == target.buffer && source.region() == target.region();"),
     Mutant("a copy forgets its last row", "src/backend/copy_bytes.cpp",
            "    std::memcpy(target + to.position(), source + from.position(), piece);\n",
            "    if (left > piece || source_region.rows == 1) std::memcpy(target + to.position(), "
@@ -222,8 +222,8 @@ MUTANTS = [
            "return (by_task ? action.extras->task : action.sequence()) <= until->load();", "return false;",
            STREAM),
     Mutant("priorities of ready actions are ignored", "src/core/ready_queue.hpp",
-           "computes_[action.priority_class])",
-           "computes_[Action::kDefaultPriorityClass])", STREAM),
+           "computes_[action.traits.priority_class])",
+           "computes_[ActionTraits::kDefaultPriorityClass])", STREAM),
     Mutant("the place's queue keeps a stale tail", "src/stream/run_queue.hpp",
            "if (list.head == nullptr) list.tail = nullptr;",
            ""),
