@@ -38,7 +38,7 @@ void init_domains(Session& session, uint32_t count, const uint32_t* places,
   check_pointers(places);
   if (count == 0) fail(HSTR_RESULT_OUT_OF_RANGE, "no logical domain is wanted");
   if (oversubscription == 0) fail(HSTR_RESULT_OUT_OF_RANGE, "no stream is wanted in a place");
-  session.partition({places, count}, oversubscription);
+  session.app().create({places, count}, oversubscription);
 }
 
 /// Enqueues a built-in sink function with a matrix product's scalars, then its matrices.
@@ -70,7 +70,7 @@ HSTR_RESULT hStreams_app_init_in_version(uint32_t streams, uint32_t oversubscrip
     Beginning beginning(version);
     if (streams == 0) fail(HSTR_RESULT_OUT_OF_RANGE, "no stream is wanted in a domain");
     Library::get().with_session([&](Session& session) {
-      const std::vector<uint32_t> places(session.card_count(), streams);
+      const std::vector<uint32_t> places(session.physical().devices().size(), streams);
       init_domains(session, static_cast<uint32_t>(places.size()), places.data(), oversubscription);
     });
     beginning.keep();

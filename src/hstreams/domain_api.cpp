@@ -28,8 +28,8 @@ extern "C" {
 HSTR_RESULT hStreams_GetNumPhysDomains(uint32_t* count, uint32_t* active, bool* homogeneous) {
   return Call(kKind, __func__, count, active, homogeneous).in_session([&](Session& session) {
     check_pointers(count, active, homogeneous);
-    *count = *active = static_cast<uint32_t>(session.card_count());
-    *homogeneous = session.homogeneous();
+    *count = *active = static_cast<uint32_t>(session.physical().devices().size());
+    *homogeneous = session.physical().homogeneous();
   });
 }
 
@@ -39,7 +39,7 @@ HSTR_RESULT hStreams_GetPhysDomainDetails(HSTR_PHYS_DOM id, uint32_t* threads, H
                                           uint64_t bytes[HSTR_MEM_TYPE_SIZE]) {
   return Call(kKind, __func__, id).in_session([&](Session& session) {
     check_pointers(threads, isa, mhz, memory_types, bytes);
-    const PhysicalDomain& domain = session.physical(id);
+    const PhysicalDomain& domain = session.physical().at(id);
     *threads = static_cast<uint32_t>(domain.threads);
     *isa = domain.isa;
     *mhz = domain.mhz;

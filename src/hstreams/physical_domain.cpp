@@ -5,6 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <hstreams/hStreams_common.h>
+
+#include "hstreams/error.hpp"
+
 namespace weir::hs {
 
 namespace {
@@ -53,8 +57,38 @@ std::vector<std::uint32_t> PhysicalDomain::cores_of(const CpuMask& mask) const {
   return found;
 }
 
-bool alike(const PhysicalDomain& a, const PhysicalDomain& b) {
-  return a.isa == b.isa && a.mhz == b.mhz && a.bytes == b.bytes && a.max == b.max;
+PhysicalDomains::PhysicalDomains(const weir::Runtime& runtime, const Environment& environment,
+                                 std::uint32_t limit) {
+  for (std::size_t i = 0; i < runtime.domain_count(); ++i) {
+    const weir::Domain domain = runtime.domain(i);
+    if (std::strcmp(domain.info().backend, "host") == 0 && !host_) {
+      host_.emplace(HSTR_SRC_PHYS_DOMAIN, domain, environment);
+    } else if (devices_.size() < limit) {
+      devices_.emplace_back(static_cast<HSTR_PHYS_DOM>(devices_.size()), domain, environment);
+    }
+  }
+  if (devices_.empty()) {
+    fail(HSTR_RESULT_DEVICE_NOT_INITIALIZED,
+         "there is no card in '{}', or phys_domains_limit is {}: WEIR_SIM_CARDS=1 simulates one",
+         environment.domains, limit);
+  }
+}
+
+const PhysicalDomain& PhysicalDomains::at(HSTR_PHYS_DOM id) const {
+  if (id == HSTR_SRC_PHYS_DOMAIN) return *host_;
+  if (id < 0 || static_cast<std::size_t>(id) >= devices_.size()) {
+    fail(HSTR_RESULT_DOMAIN_OUT_OF_RANGE, "there is no physical domain {}: cards are 0 to {}", id,
+         devices_.size() - 1);
+  }
+  return devices_[static_cast<std::size_t>(id)];
+}
+
+bool PhysicalDomains::homogeneous() const {
+  return std::all_of(devices_.begin(), devices_.end(), [this](const PhysicalDomain& device) {
+    const PhysicalDomain& first = devices_.front();
+    return device.isa == first.isa && device.mhz == first.mhz && device.bytes == first.bytes &&
+           device.max == first.max;
+  });
 }
 
 }  // namespace weir::hs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <weir/weir.hpp>
@@ -32,7 +33,24 @@ struct PhysicalDomain {
   CpuMask avoid;  ///< threads reserved for the device's system
 };
 
-/// Whether a program sees no difference between the two.
-bool alike(const PhysicalDomain& a, const PhysicalDomain& b);
+/// The host and the devices of a session. Constant; the domains keep their addresses.
+class PhysicalDomains {
+ public:
+  /// Takes at most `limit` devices of a runtime. Throws Error{DEVICE_NOT_INITIALIZED} if there are
+  /// none.
+  PhysicalDomains(const weir::Runtime& runtime, const Environment& environment,
+                  std::uint32_t limit);
+
+  const PhysicalDomain& host() const noexcept { return *host_; }
+  const std::vector<PhysicalDomain>& devices() const noexcept { return devices_; }
+  /// Returns the host or a device. Throws Error{DOMAIN_OUT_OF_RANGE}.
+  const PhysicalDomain& at(HSTR_PHYS_DOM id) const;
+  /// Whether a program sees no difference between the devices.
+  bool homogeneous() const;
+
+ private:
+  std::vector<PhysicalDomain> devices_;
+  std::optional<PhysicalDomain> host_;
+};
 
 }  // namespace weir::hs

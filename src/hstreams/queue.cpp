@@ -164,4 +164,25 @@ weir_event Queue::join(std::vector<weir_event> events) {
   return events.front();
 }
 
+Queue& DeviceQueues::of(const PhysicalDomain& device) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Queue>& queue = queues_[device.id];
+  if (queue == nullptr) {
+    queue = std::make_unique<Queue>(runtime_, device, mask_range(first_of(device.max), 1),
+                                    fmt::format("courier {}", device.id), 0);
+  }
+  return *queue;
+}
+
+void DeviceQueues::clear_failures(std::int64_t timeout_ns) {
+  std::vector<const Queue*> queues;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [device, queue] : queues_) {
+      if (queue != nullptr) queues.push_back(queue.get());  // null: creating it has failed
+    }
+  }
+  for (const Queue* queue : queues) static_cast<void>(queue->synchronize(timeout_ns));
+}
+
 }  // namespace weir::hs

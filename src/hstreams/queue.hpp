@@ -1,6 +1,8 @@
 // A physical stream, shared by the logical streams of one domain with the same mask.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -69,6 +71,23 @@ class Queue {
   weir::Place place_;
   weir::Stream main_;
   weir::Stream loose_;  // unordered; created on first use
+};
+
+/// A queue for each device, for transfers that streams of the host enqueue and for setting up
+/// memory. Queues are created on first use and live as long as this object. Any thread.
+class DeviceQueues {
+ public:
+  explicit DeviceQueues(const weir::Runtime& runtime) noexcept : runtime_(runtime) {}
+
+  Queue& of(const PhysicalDomain& device);
+  /// Synchronises the queues, which clears their failures: the host streams that enqueued the
+  /// transfers have reported them. Also waits for other transfers.
+  void clear_failures(std::int64_t timeout_ns);
+
+ private:
+  const weir::Runtime& runtime_;
+  std::mutex mutex_;
+  std::map<HSTR_PHYS_DOM, std::unique_ptr<Queue>> queues_;
 };
 
 }  // namespace weir::hs

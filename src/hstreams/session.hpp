@@ -1,43 +1,27 @@
 // The state of the layer from its initialisation to its end.
 #pragma once
 
-#include <atomic>
-#include <map>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <weir/weir.hpp>
 
-#include "hstreams/buffer_table.hpp"
+#include "hstreams/app_partition.hpp"
 #include "hstreams/checksums.hpp"
 #include "hstreams/configuration.hpp"
 #include "hstreams/environment.hpp"
+#include "hstreams/logical_domains.hpp"
 #include "hstreams/openmp.hpp"
-#include "hstreams/physical_domain.hpp"
-#include "hstreams/queue.hpp"
+#include "hstreams/program_buffers.hpp"
 #include "hstreams/setup_kernels.hpp"
-#include "hstreams/sink_call.hpp"
 #include "hstreams/sink_libraries.hpp"
 #include "hstreams/staging.hpp"
 
 namespace weir::hs {
-
-struct LogicalDomain {
-  const PhysicalDomain* physical;
-  CpuMask mask;
-  std::vector<HSTR_LOG_STR> streams;  ///< in the order of their creation
-};
-
-struct LogicalStream {
-  HSTR_LOG_DOM domain;
-  CpuMask mask;
-  std::shared_ptr<Queue> queue;
-  std::atomic<std::uint64_t> downloads{0};
-};
 
 /// The arguments of hStreams_EnqueueCompute().
 struct ComputeRequest {
@@ -63,9 +47,8 @@ class Session {
   /// Opens the machine. Throws Error.
   explicit Session(const Configuration& configuration);
 
-  std::size_t card_count() const noexcept { return cards_.size(); }
-  bool homogeneous() const;
-  const PhysicalDomain& physical(HSTR_PHYS_DOM id) const;
+  const PhysicalDomains& physical() const noexcept { return physical_; }
+  AppPartition& app() noexcept { return app_; }
   CpuMask available(HSTR_PHYS_DOM id) const;
   /// Physical streams on each thread.
   std::vector<std::uint32_t> oversubscription(HSTR_PHYS_DOM id) const;
@@ -102,26 +85,15 @@ class Session {
   void wait(std::span<const HSTR_EVENT> events, bool all, std::int64_t timeout_ns);
   bool complete(const HSTR_EVENT& event) const;
 
-  /// Creates domains and streams like hStreams_app_init_domains(): all of them, or none.
-  void partition(std::span<const std::uint32_t> places, std::uint32_t oversubscription);
-
  private:
-  const LogicalDomain& find_domain(HSTR_LOG_DOM id, HSTR_RESULT otherwise) const;
-  const LogicalStream& find_stream(HSTR_LOG_STR id) const;
-  LogicalStream& find_stream(HSTR_LOG_STR id);
-  std::vector<const Queue*> queues_on(const PhysicalDomain& physical) const;
-  std::shared_ptr<Queue> queue_for(HSTR_LOG_STR id, const LogicalDomain& domain,
-                                   const CpuMask& mask);
   std::shared_ptr<Queue> make_queue(const PhysicalDomain& physical, const CpuMask& mask,
                                     const std::string& name);
   void wait_for(const weir_event& event) const;
-  std::vector<std::shared_ptr<Queue>> all_queues() const;
 
   void check_new_instances(std::span<const HSTR_LOG_DOM> domains) const;
   void instantiate(Buffer& buffer, HSTR_LOG_DOM domain);
   void materialize(const Instance& instance, const PhysicalDomain& there,
                    const HSTR_BUFFER_PROPS& props);
-  void touch(Queue& courier, const Instance& instance) const;
   Buffer& use_buffer(const void* address) { return *buffers_.find(address).buffer; }
 
   struct End {
@@ -135,14 +107,7 @@ class Session {
   weir_event copy_between_devices(Queue& queue, const End& source, const End& target,
                                   bool from_here);
   void inspect(Queue& queue, const Region& payload, std::span<const Scalar> numbers) const;
-  Queue& courier_of(const PhysicalDomain& card);
-  void renew_couriers();
   std::vector<weir_event> known(std::span<const HSTR_EVENT> events) const;
-
-  void partition_cards(std::size_t count);
-  void create_streams(std::span<const std::uint32_t> places, std::uint32_t oversubscription);
-  void undo_partition(bool domains, HSTR_LOG_STR first_stream) noexcept;
-  std::vector<CpuMask> places_in(HSTR_LOG_DOM domain, std::size_t count) const;
 
   const Configuration& configuration_;
   const Environment environment_;
@@ -153,23 +118,15 @@ class Session {
   Checksums checksums_;
   OpenMpCensus census_;
   int default_openmp_;
-  std::vector<PhysicalDomain> cards_;
-  std::optional<PhysicalDomain> host_;  // once it is open
+  const PhysicalDomains physical_;
 
-  mutable std::shared_mutex mutex_;  // guards the four below
-  BufferTable buffers_;
-  std::map<HSTR_LOG_DOM, LogicalDomain> domains_;
-  std::map<HSTR_LOG_STR, LogicalStream> streams_;
-  HSTR_LOG_DOM next_domain_ = 1;
+  mutable std::shared_mutex mutex_;  // guards the two below
+  ProgramBuffers buffers_;
+  LogicalDomains domains_;
 
   Staging staging_;
-
-  std::mutex courier_mutex_;
-  std::map<HSTR_PHYS_DOM, std::unique_ptr<Queue>> couriers_;
-
-  std::mutex partition_mutex_;
-  std::vector<HSTR_LOG_DOM> partitions_;  // of the app interface
-  HSTR_LOG_STR next_stream_ = 0;
+  DeviceQueues device_queues_;
+  AppPartition app_;
 };
 
 }  // namespace weir::hs

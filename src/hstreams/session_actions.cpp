@@ -30,7 +30,7 @@ void check_addresses(std::int32_t count, void* const* addresses) {
 
 HSTR_EVENT Session::compute(HSTR_LOG_STR id, const ComputeRequest& request) {
   const std::shared_lock lock(mutex_);
-  const LogicalStream& stream = find_stream(id);
+  const LogicalStream& stream = domains_.stream(id);
   SinkCall call{request.name, nullptr,        request.scalars,     {},
                 {},           request.result, request.result_bytes};
   for (const std::uint64_t address : request.addresses) {
@@ -53,7 +53,7 @@ HSTR_EVENT Session::transfer(HSTR_LOG_STR id, void* write, void* read, std::uint
   HSTR_LOG_DOM sink;
   {
     const std::shared_lock lock(mutex_);
-    sink = find_stream(id).domain;
+    sink = domains_.stream(id).domain;
   }
   if (direction != HSTR_SRC_TO_SINK && direction != HSTR_SINK_TO_SRC) {
     fail(HSTR_RESULT_OUT_OF_RANGE, "there is no direction {}", direction);
@@ -65,9 +65,9 @@ HSTR_EVENT Session::transfer(HSTR_LOG_STR id, void* write, void* read, std::uint
 
 HSTR_EVENT Session::transfer(HSTR_LOG_STR id, const TransferRequest& request) {
   const std::shared_lock lock(mutex_);
-  LogicalStream& stream = find_stream(id);
-  find_domain(request.target, HSTR_RESULT_NOT_FOUND);
-  find_domain(request.source, HSTR_RESULT_NOT_FOUND);
+  LogicalStream& stream = domains_.stream(id);
+  domains_.find(request.target, HSTR_RESULT_NOT_FOUND);
+  domains_.find(request.source, HSTR_RESULT_NOT_FOUND);
   if (request.write == nullptr || request.read == nullptr) {
     fail(HSTR_RESULT_NULL_PTR, "an address of the transfer is NULL");
   }
@@ -106,17 +106,17 @@ weir_event Session::copy(LogicalStream& stream, HSTR_LOG_STR id, const End& sour
     const Scalar numbers[] = {id, stream.downloads++};
     inspect(queue, source.region, numbers);
   }
-  const HSTR_PHYS_DOM card = std::max(source.instance->physical, target.instance->physical);
+  const HSTR_PHYS_DOM device = std::max(source.instance->physical, target.instance->physical);
   const bool from_here = source.domain == stream.domain;
   if (std::min(source.instance->physical, target.instance->physical) != HSTR_SRC_PHYS_DOMAIN) {
     return copy_between_devices(queue, source, target, from_here);
   }
-  if (!queue.physical().is_host() || card == HSTR_SRC_PHYS_DOMAIN) {
+  if (!queue.physical().is_host() || device == HSTR_SRC_PHYS_DOMAIN) {
     return queue.transfer(source.endpoint(), target.endpoint(), policy);
   }
   const End &own = from_here ? source : target, &far = from_here ? target : source;
-  return queue.transfer_by(courier_of(physical(card)), source.endpoint(), target.endpoint(),
-                           own.region, far.region, policy);
+  return queue.transfer_by(device_queues_.of(physical_.at(device)), source.endpoint(),
+                           target.endpoint(), own.region, far.region, policy);
 }
 
 /// Copies directly where weir supports it, otherwise through host memory.
@@ -129,9 +129,9 @@ weir_event Session::copy_between_devices(Queue& queue, const End& source, const 
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
   }
   const End &own = from_here ? source : target, &far = from_here ? target : source;
-  Queue& courier = courier_of(physical(far.instance->physical));
+  Queue& other = device_queues_.of(physical_.at(far.instance->physical));
   const auto enqueue = [&](const weir_endpoint& stage) {
-    return queue.transfer_staged(courier, source.endpoint(), target.endpoint(), stage, own.region,
+    return queue.transfer_staged(other, source.endpoint(), target.endpoint(), stage, own.region,
                                  far.region, policy);
   };
   return staging_.use(runtime_, source.region.region.extent[0], enqueue);
@@ -144,32 +144,6 @@ void Session::inspect(Queue& queue, const Region& payload, std::span<const Scala
     queue.run(checksums_.kernel(), {&operand, 1}, numbers, configuration_.policy());
   } catch (const weir::Error& error) {
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
-  }
-}
-
-/// Returns the queue of a device for transfers that streams of the host enqueue.
-Queue& Session::courier_of(const PhysicalDomain& card) {
-  const std::lock_guard lock(courier_mutex_);
-  std::unique_ptr<Queue>& courier = couriers_[card.id];
-  if (courier == nullptr) {
-    courier = std::make_unique<Queue>(runtime_, card, mask_range(first_of(card.max), 1),
-                                      fmt::format("courier {}", card.id), 0);
-  }
-  return *courier;
-}
-
-/// Synchronises the couriers, which clears their failures: the host streams that enqueued the
-/// transfers have reported them. Also waits for their other transfers.
-void Session::renew_couriers() {
-  std::vector<const Queue*> couriers;  // couriers live as long as the session
-  {
-    const std::lock_guard lock(courier_mutex_);
-    for (const auto& [card, courier] : couriers_) {
-      if (courier != nullptr) couriers.push_back(courier.get());  // null: creating it has failed
-    }
-  }
-  for (const Queue* courier : couriers) {
-    static_cast<void>(courier->synchronize(configuration_.timeout_ns()));
   }
 }
 
@@ -190,7 +164,7 @@ HSTR_EVENT Session::wait_in_stream(HSTR_LOG_STR id, std::span<const HSTR_EVENT> 
                                    std::int32_t count, void* const* addresses) {
   check_addresses(count, addresses);
   const std::shared_lock lock(mutex_);
-  const LogicalStream& stream = find_stream(id);
+  const LogicalStream& stream = domains_.stream(id);
   std::vector<Operand> parts;
   for (std::int32_t i = 0; i < count; ++i) {
     const Buffer& buffer = *buffers_.find(addresses[i]).buffer;
@@ -215,13 +189,14 @@ void Session::synchronize(HSTR_LOG_STR id) {
   std::shared_ptr<Queue> queue;
   {
     const std::shared_lock lock(mutex_);
-    queue = find_stream(id).queue;
+    queue = domains_.stream(id).queue;
   }
   if (configuration_.policy() == HSTR_DEP_POLICY_NONE) return;
   try {
     check(queue->synchronize(configuration_.timeout_ns()));
   } catch (const weir::Error& error) {
-    if (error.status() != WEIR_STATUS_TIMEOUT) renew_couriers();
+    if (error.status() != WEIR_STATUS_TIMEOUT)
+      device_queues_.clear_failures(configuration_.timeout_ns());
     throw;
   }
 }
@@ -233,7 +208,12 @@ void Session::synchronize_all() {
   const auto deadline = Clock::now() + std::chrono::nanoseconds(timeout);
   std::optional<weir::Error> first;
   bool failed = false;
-  for (const std::shared_ptr<Queue>& queue : all_queues()) {
+  std::vector<std::shared_ptr<Queue>> queues;
+  {
+    const std::shared_lock lock(mutex_);
+    queues = domains_.queues();
+  }
+  for (const std::shared_ptr<Queue>& queue : queues) {
     const std::int64_t left = std::max<std::int64_t>((deadline - Clock::now()).count(), 0);
     try {
       check(queue->synchronize(timeout < 0 ? WEIR_FOREVER : left));
@@ -243,7 +223,7 @@ void Session::synchronize_all() {
     }
   }
   if (!first) return;
-  if (failed) renew_couriers();
+  if (failed) device_queues_.clear_failures(timeout);
   throw weir::Error(*first);
 }
 

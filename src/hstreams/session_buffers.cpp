@@ -29,7 +29,7 @@ void check_no_source(std::span<const HSTR_LOG_DOM> domains) {
 
 /// Refuses unknown and repeated domains.
 void Session::check_new_instances(std::span<const HSTR_LOG_DOM> domains) const {
-  for (const HSTR_LOG_DOM domain : domains) find_domain(domain, HSTR_RESULT_DOMAIN_OUT_OF_RANGE);
+  for (const HSTR_LOG_DOM domain : domains) domains_.find(domain, HSTR_RESULT_DOMAIN_OUT_OF_RANGE);
   std::vector<HSTR_LOG_DOM> sorted(domains.begin(), domains.end());
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
@@ -39,7 +39,7 @@ void Session::check_new_instances(std::span<const HSTR_LOG_DOM> domains) const {
 }
 
 void Session::instantiate(Buffer& buffer, HSTR_LOG_DOM domain) {
-  const PhysicalDomain& there = *domains_.at(domain).physical;
+  const PhysicalDomain& there = *domains_.find(domain, HSTR_RESULT_NOT_FOUND).physical;
   if (buffer.has(HSTR_BUF_PROP_ALIASED)) {
     for (const auto& [id, instance] : buffer.instances) {
       if (instance->physical != there.id) continue;
@@ -66,22 +66,17 @@ void Session::materialize(const Instance& instance, const PhysicalDomain& there,
       all.region.extent[0] > info.memory_bytes - info.memory_used) {
     return;
   }
-  touch(courier_of(there), instance);
-}
-
-/// Accesses an instance on its device: by a kernel, or by a transfer if the device does not run
-/// host code.
-void Session::touch(Queue& courier, const Instance& instance) const {
-  const Operand whole = write(instance.memory.all());
+  // By a kernel, or by a transfer if the device does not run host code.
+  Queue& queue = device_queues_.of(there);
+  const Operand whole = write(all);
   const Region first = instance.memory.range(0, 1);
   try {
-    return wait_for(courier.run(setup_.touch(), {&whole, 1}, {}, HSTR_DEP_POLICY_BUFFERS));
+    return wait_for(queue.run(setup_.touch(), {&whole, 1}, {}, HSTR_DEP_POLICY_BUFFERS));
   } catch (const weir::Error& error) {
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
   }
-  wait_for(courier.transfer({nullptr, first.buffer, first.region},
-                            {instance.domain, first.buffer, first.region},
-                            HSTR_DEP_POLICY_BUFFERS));
+  wait_for(queue.transfer({nullptr, first.buffer, first.region},
+                          {instance.domain, first.buffer, first.region}, HSTR_DEP_POLICY_BUFFERS));
 }
 
 void Session::allocate(void* base, std::uint64_t bytes, const HSTR_BUFFER_PROPS& props,
@@ -99,11 +94,7 @@ void Session::allocate(void* base, std::uint64_t bytes, const HSTR_BUFFER_PROPS&
   const std::unique_lock lock(mutex_);
   check_new_instances(wanted);
   buffers_.check_free(static_cast<std::byte*>(base), bytes);
-  if (count == -1) {
-    for (const auto& [id, domain] : domains_) {
-      if (id != HSTR_SRC_LOG_DOMAIN) wanted.push_back(id);
-    }
-  }
+  if (count == -1) wanted = domains_.ids();
   Buffer buffer{static_cast<std::byte*>(base), bytes, props, {}};
   buffer.instances.emplace(HSTR_SRC_LOG_DOMAIN, wrap_instance(runtime_, base, bytes));
   for (const HSTR_LOG_DOM domain : wanted) instantiate(buffer, domain);

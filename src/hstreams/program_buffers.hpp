@@ -27,7 +27,8 @@ struct Location {
   std::uint64_t offset;
 };
 
-class BufferTable {
+/// The buffers of a program; no two overlap. A session guards them by its mutex.
+class ProgramBuffers {
  public:
   /// Throws Error{NOT_FOUND} when no buffer has the address.
   Location find(const void* address);

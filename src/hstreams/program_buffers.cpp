@@ -1,4 +1,4 @@
-#include "hstreams/buffer_table.hpp"
+#include "hstreams/program_buffers.hpp"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ const Instance& Buffer::instance_in(HSTR_LOG_DOM domain) const {
   return *found->second;
 }
 
-Location BufferTable::find(const void* address) {
+Location ProgramBuffers::find(const void* address) {
   const auto* const wanted = static_cast<const std::byte*>(address);
   auto after = buffers_.upper_bound(wanted);
   if (after != buffers_.begin()) {
@@ -26,7 +26,7 @@ Location BufferTable::find(const void* address) {
   fail(HSTR_RESULT_NOT_FOUND, "address {} is in no buffer", fmt::ptr(address));
 }
 
-void BufferTable::check_free(const std::byte* base, std::uint64_t bytes) const {
+void ProgramBuffers::check_free(const std::byte* base, std::uint64_t bytes) const {
   const std::byte* const end = base + bytes;
   for (auto each = buffers_.upper_bound(end - 1); each != buffers_.begin();) {
     const Buffer& there = (--each)->second;
@@ -39,12 +39,12 @@ void BufferTable::check_free(const std::byte* base, std::uint64_t bytes) const {
   }
 }
 
-Buffer& BufferTable::add(Buffer&& buffer) {
+Buffer& ProgramBuffers::add(Buffer&& buffer) {
   const std::byte* const base = buffer.base;
   return buffers_.emplace(base, std::move(buffer)).first->second;
 }
 
-Buffer BufferTable::take(Buffer& buffer) {
+Buffer ProgramBuffers::take(Buffer& buffer) {
   return std::move(buffers_.extract(buffer.base).mapped());
 }
 
