@@ -33,12 +33,12 @@ class Beginning {
   bool began_;
 };
 
-void init_domains(Session& session, uint32_t count, const uint32_t* places,
-                  uint32_t oversubscription) {
+/// In a call of Library::with_session().
+void init_domains(uint32_t count, const uint32_t* places, uint32_t oversubscription) {
   check_pointers(places);
   if (count == 0) fail(HSTR_RESULT_OUT_OF_RANGE, "no logical domain is wanted");
   if (oversubscription == 0) fail(HSTR_RESULT_OUT_OF_RANGE, "no stream is wanted in a place");
-  session.app().create({places, count}, oversubscription);
+  Library::get().app().create({places, count}, oversubscription);
 }
 
 /// Enqueues a built-in sink function with a matrix product's scalars, then its matrices.
@@ -71,7 +71,7 @@ HSTR_RESULT hStreams_app_init_in_version(uint32_t streams, uint32_t oversubscrip
     if (streams == 0) fail(HSTR_RESULT_OUT_OF_RANGE, "no stream is wanted in a domain");
     Library::get().with_session([&](Session& session) {
       const std::vector<uint32_t> places(session.physical().devices().size(), streams);
-      init_domains(session, static_cast<uint32_t>(places.size()), places.data(), oversubscription);
+      init_domains(static_cast<uint32_t>(places.size()), places.data(), oversubscription);
     });
     beginning.keep();
   });
@@ -81,8 +81,7 @@ HSTR_RESULT hStreams_app_init_domains_in_version(uint32_t domains, uint32_t* pla
                                                  uint32_t oversubscription, const char* version) {
   return Call(kKind, __func__, domains, places, oversubscription, version).run([&] {
     Beginning beginning(version);
-    Library::get().with_session(
-        [&](Session& session) { init_domains(session, domains, places, oversubscription); });
+    Library::get().with_session([&](Session&) { init_domains(domains, places, oversubscription); });
     beginning.keep();
   });
 }

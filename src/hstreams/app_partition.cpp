@@ -7,7 +7,6 @@
 #include <hstreams/hStreams_common.h>
 
 #include "hstreams/error.hpp"
-#include "hstreams/session.hpp"
 
 namespace weir::hs {
 

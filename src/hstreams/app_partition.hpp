@@ -6,14 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "hstreams/physical_domain.hpp"
+#include "hstreams/session.hpp"
 
 namespace weir::hs {
 
-class Session;
-
 /// The logical domains and streams that hStreams_app_init() creates. The first call divides the
-/// devices over domains; each call adds streams, with consecutive numbers. Any thread.
+/// devices over domains; each call adds streams, with consecutive numbers. Ends
+/// with the session. Any thread.
 class AppPartition {
  public:
   explicit AppPartition(Session& session) noexcept : session_(session) {}

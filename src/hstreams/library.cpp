@@ -43,6 +43,7 @@ void Library::init(const char* version) {
   auto session = std::make_unique<Session>(configuration_);
   const std::unique_lock lock(gate_);
   session_ = std::move(session);
+  app_.emplace(*session_);
   last_error_ = HSTR_RESULT_SUCCESS;
 }
 
@@ -63,6 +64,7 @@ void Library::end() {
   std::unique_ptr<Session> ended;
   {
     const std::unique_lock lock(gate_);
+    app_.reset();
     ended = std::move(session_);
   }
   ended.reset();

@@ -4,11 +4,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <utility>
 
+#include "hstreams/app_partition.hpp"
 #include "hstreams/configuration.hpp"
-#include "hstreams/session.hpp"
 
 namespace weir::hs {
 
@@ -34,6 +35,8 @@ class Library {
     return std::forward<Code>(code)(*session_);
   }
 
+  /// What the app interface has created in the session. Only code of with_session() may call.
+  AppPartition& app() noexcept { return *app_; }
   Configuration& configuration() noexcept { return configuration_; }
   HSTR_RESULT last_error() const noexcept { return last_error_; }
   void set_last_error(HSTR_RESULT result) noexcept { last_error_ = result; }
@@ -48,6 +51,7 @@ class Library {
   std::shared_mutex gate_;  // held by calls in progress
   std::atomic<bool> ending_{false};
   std::unique_ptr<Session> session_;
+  std::optional<AppPartition> app_;  // of the session
 };
 
 }  // namespace weir::hs

@@ -27,8 +27,7 @@ Session::Session(const Configuration& configuration)
       default_openmp_(openmp_threads()),
       physical_(runtime_, environment_, configuration.options().phys_domains_limit),
       domains_(physical_.host()),
-      device_queues_(runtime_),
-      app_(*this) {
+      device_queues_(runtime_) {
   log(HSTR_LOG_LEVEL_LOG, HSTR_INFO_TYPE_MISC, "opened the host and {} cards",
       physical_.devices().size());
 }

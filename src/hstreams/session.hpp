@@ -10,7 +10,6 @@
 
 #include <weir/weir.hpp>
 
-#include "hstreams/app_partition.hpp"
 #include "hstreams/checksums.hpp"
 #include "hstreams/configuration.hpp"
 #include "hstreams/environment.hpp"
@@ -48,7 +47,6 @@ class Session {
   explicit Session(const Configuration& configuration);
 
   const PhysicalDomains& physical() const noexcept { return physical_; }
-  AppPartition& app() noexcept { return app_; }
   CpuMask available(HSTR_PHYS_DOM id) const;
   /// Physical streams on each thread.
   std::vector<std::uint32_t> oversubscription(HSTR_PHYS_DOM id) const;
@@ -126,7 +124,6 @@ class Session {
 
   Staging staging_;
   DeviceQueues device_queues_;
-  AppPartition app_;
 };
 
 }  // namespace weir::hs
