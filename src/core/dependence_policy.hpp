@@ -6,7 +6,7 @@
 
 #include <weir/stream.h>
 
-#include "core/action_window.hpp"
+#include "core/action_lists.hpp"
 #include "core/dependence.hpp"
 #include "core/device_ordering.hpp"
 

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/action.hpp"
-#include "core/action_window.hpp"
+#include "core/action_lists.hpp"
 
 namespace weir::rt {
 
@@ -18,8 +17,8 @@ enum class Ordering : std::uint8_t {
 /// The submissions of the admitted actions of one stream, under device ordering. Under host
 /// ordering it is inactive and has no data.
 ///
-/// An action has `unsubmitted_predecessors` = 0 exactly if the device, or an action that was
-/// released early, has all its incomplete predecessors, and has the actions of all its events.
+/// `unsubmitted_predecessors` of an action is the number of its incomplete predecessors that are
+/// neither submitted nor released early, and of its incomplete events without a submission id.
 class DeviceOrdering {
  public:
   /// The state of an action under device ordering.
@@ -48,18 +47,50 @@ class DeviceOrdering {
     if (active_) window_.reserve(window.low(), window.high());
   }
   /// Begins with an admitted action: its incomplete events without a submission id are unsubmitted.
-  void enter(Action& action) noexcept;
+  void enter(Action& action) noexcept {
+    Submission& submission = of(action);
+    submission = {};
+    submission.unsubmitted_predecessors = action.pending;
+    for (const EventWait& wait : action.events()) {
+      if (wait.submission_id != 0) --submission.unsubmitted_predecessors;
+    }
+  }
   /// Adds an edge to its successor, which is not submitted.
-  void add_predecessor(Edge& edge) noexcept;
+  void add_predecessor(Edge& edge) noexcept {
+    Submission& successor = of(*edge.successor);
+    edge.next_predecessor = std::exchange(successor.predecessors, &edge);
+    if (!of(*edge.predecessor).submitted) ++successor.unsubmitted_predecessors;
+  }
   /// Removes the edge of a complete predecessor. Returns whether nothing refers to the edge; else
   /// drop_predecessors() of the successor frees it.
-  [[nodiscard]] bool remove_predecessor(Edge& edge) noexcept;
+  [[nodiscard]] bool remove_predecessor(Edge& edge) noexcept {
+    if (!of(*edge.predecessor).submitted) --of(*edge.successor).unsubmitted_predecessors;
+    if (edge.next_predecessor == &edge) return true;
+    edge.predecessor = nullptr;
+    return false;
+  }
   /// Removes the action's list of predecessors, which it no longer needs, and frees the edges whose
   /// predecessors are complete. The other edges free themselves with their predecessors.
-  void drop_predecessors(Action& action, EdgePool& edges) noexcept;
+  void drop_predecessors(Action& action, EdgePool& edges) noexcept {
+    for (Edge* edge = std::exchange(of(action).predecessors, nullptr); edge != nullptr;) {
+      Edge* const next = edge->next_predecessor;
+      if (edge->predecessor == nullptr) {
+        edges.give(*edge);
+      } else {
+        edge->next_predecessor = edge;  // marks that nothing refers to it
+      }
+      edge = next;
+    }
+  }
   /// Whether each incomplete predecessor has a submission id, so that successors of the action may
   /// depend on these jobs instead.
-  bool knows_predecessors(const Action& action) const noexcept;
+  bool knows_predecessors(const Action& action) const noexcept {
+    for (const Edge* edge = of(action).predecessors; edge != nullptr;
+         edge = edge->next_predecessor) {
+      if (edge->predecessor != nullptr && of(*edge->predecessor).id == 0) return false;
+    }
+    return true;
+  }
 
   /// Calls visit(id) for the jobs that must complete before the action.
   template <class Visit>

@@ -5,11 +5,9 @@
 
 #include <weir/stream.h>
 
-#include "core/action.hpp"
-#include "core/action_window.hpp"
+#include "core/action_lists.hpp"
 #include "core/dependence_policy.hpp"
 #include "core/device_ordering.hpp"
-#include "core/ready_queue.hpp"
 
 namespace weir::rt {
 

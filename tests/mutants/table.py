@@ -221,7 +221,7 @@ MUTANTS = [
     Mutant("a cancelled task that has a place runs", "src/stream/cancellation.hpp",
            "return (by_task ? action.extras->task : action.sequence()) <= until->load();", "return false;",
            STREAM),
-    Mutant("priorities of ready actions are ignored", "src/core/ready_queue.hpp",
+    Mutant("priorities of ready actions are ignored", "src/core/action_lists.hpp",
            "computes_[action.traits.priority_class])",
            "computes_[ActionTraits::kDefaultPriorityClass])", STREAM),
     Mutant("the place's queue keeps a stale tail", "src/stream/run_queue.hpp",
