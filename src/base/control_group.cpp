@@ -26,8 +26,9 @@ void limit(T& least, T value) {
 }
 
 void limit_cores(GroupLimits& limits, std::string_view quota, std::string_view period) {
-  const auto granted = parse_real(quota), of = parse_real(period);
-  if (granted && of && *granted > 0 && *of > 0) limit(limits.cores, *granted / *of);
+  const auto quota_us = parse_real(quota), period_us = parse_real(period);
+  if (quota_us && period_us && *quota_us > 0 && *period_us > 0)
+    limit(limits.cores, *quota_us / *period_us);
 }
 
 /// Reads the limits in the folder of a group; missing files are treated as empty.

@@ -15,10 +15,10 @@ HandleHeap::Link& HandleHeap::link_of(void* block) const noexcept {
 void* HandleHeap::allocate() {
   {
     sys::Lock lock(mutex_);
-    if (resting_ > kResting) {
+    if (quarantined_ > kQuarantined) {
       void* const block = oldest_;
       oldest_ = link_of(block).next;
-      --resting_;
+      --quarantined_;
       return block;
     }
   }
@@ -30,7 +30,7 @@ void HandleHeap::release(void* block) noexcept {
   sys::Lock lock(mutex_);
   (oldest_ == nullptr ? oldest_ : link_of(newest_).next) = block;
   newest_ = block;
-  ++resting_;
+  ++quarantined_;
 }
 
 }  // namespace weir::rt

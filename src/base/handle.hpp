@@ -14,8 +14,8 @@
 
 namespace weir::rt {
 
-/// Allocates memory for handles of one type: the last kResting freed blocks keep the name of their
-/// object before they are reused. Never returned to the system.
+/// Allocates memory for handles of one type: the last kQuarantined freed blocks keep the name of
+/// their object before they are reused. Never returned to the system.
 class HandleHeap {
  public:
   explicit HandleHeap(std::size_t bytes) noexcept : bytes_(bytes) {}
@@ -25,7 +25,7 @@ class HandleHeap {
   void release(void* block) noexcept;
 
  private:
-  static constexpr std::size_t kResting = 256;
+  static constexpr std::size_t kQuarantined = 256;
   struct Link;
   Link& link_of(void* block) const noexcept;
 
@@ -34,7 +34,7 @@ class HandleHeap {
   /// Freed blocks are linked by a pointer behind their object.
   void* oldest_ WEIR_GUARDED_BY(mutex_) = nullptr;
   void* newest_ WEIR_GUARDED_BY(mutex_) = nullptr;
-  std::size_t resting_ WEIR_GUARDED_BY(mutex_) = 0;
+  std::size_t quarantined_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 /// Base of every public handle type T, which defines `static constexpr const char* kNoun`, and

@@ -158,9 +158,9 @@ Machine read_machine() {
   const GroupLimits limits = machine.real ? read_group_limits() : GroupLimits();
   machine.cpu_quota = limits.cores;
   if (machine.cpu_quota > 0) {
-    const auto granted =
+    const auto quota_cores =
         static_cast<std::size_t>(std::max(1LL, std::llround(std::ceil(machine.cpu_quota))));
-    if (granted < machine.cores.size()) machine.cores.resize(granted);
+    if (quota_cores < machine.cores.size()) machine.cores.resize(quota_cores);
   }
   machine.own_cores = begin_at_own(machine.cores, bound);
   const hwloc_obj_t root = hwloc_get_root_obj(topology.get());

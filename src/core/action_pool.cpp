@@ -65,12 +65,12 @@ ActionCache::~ActionCache() {
 
 /// Waits briefly for returned slots: memory that is in the caches is better than new memory.
 bool ActionCache::wait_for_returned() noexcept {
-  constexpr int kLooks = sys::scaled(20, 2);
-  constexpr int kPausesPerLook = sys::scaled(5, 1);
-  for (int look = 0; look < kLooks; ++look) {
+  constexpr int kPolls = sys::scaled(20, 2);
+  constexpr int kPausesPerPoll = sys::scaled(5, 1);
+  for (int poll = 0; poll < kPolls; ++poll) {
     seen_ = returned_.load(std::memory_order_acquire);
     if (seen_ != taken_) return true;
-    for (int i = 0; i < kPausesPerLook; ++i) sys::pause();
+    for (int i = 0; i < kPausesPerPoll; ++i) sys::pause();
   }
   return false;
 }

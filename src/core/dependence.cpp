@@ -178,7 +178,7 @@ void DependenceTable::clear_poison() noexcept {
 }
 
 void DependenceTable::clear_poison_of(const Action& action) noexcept {
-  const auto renew = [&](Entry& entry) {
+  const auto clear = [&](Entry& entry) {
     entry.poison_cleared_at = action.sequence();
     if (!std::exchange(entry.poisoned, false)) return;
     entry.poisoned_write.reset();
@@ -189,7 +189,7 @@ void DependenceTable::clear_poison_of(const Action& action) noexcept {
     const auto shadow = instances_.find(Key{operand.buffer->id(), operand.memory});
     if (!operand.writes() || shadow == instances_.end()) continue;
     each_candidate(shadow->second, operand.region(), [&](Entry& entry) {
-      if (contains(operand.region(), entry.region)) renew(entry);
+      if (contains(operand.region(), entry.region)) clear(entry);
     });
   }
 }

@@ -125,8 +125,8 @@ weir_status Portable::run(const weir_call* call) {
     const auto& mine = *static_cast<const Run*>(payload);
     mine.run(mine.groups, begin, end, mine.arguments);
   };
-  SingleTeam alone;
-  weir_team& team = call->team != nullptr ? *call->team : alone;
+  SingleTeam single;
+  weir_team& team = call->team != nullptr ? *call->team : single;
   team.for_each(count, std::max<std::uint64_t>(1, kChunkItems / items), body, &run);
   return WEIR_STATUS_OK;
 }

@@ -83,7 +83,7 @@ Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Ou
   }
   if (resident) {
     grant(action);
-    return Grant::granted;
+    return Grant::ready;
   }
   if (wanted > capacity_) {
     why = too_large(wanted);
@@ -100,7 +100,7 @@ Residency::Grant Residency::try_acquire(Action& action, const Buffers& needs, Ou
     if (instance_of(*buffer).state != Instance::State::resident) return wait(action);
   }
   grant(action);
-  return Grant::granted;
+  return Grant::ready;
 }
 
 void Residency::grant(Action& action) noexcept {

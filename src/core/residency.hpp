@@ -26,7 +26,7 @@ class Residency final : private CopySink {
   /// `retry` is called, with no lock held, for a waiting action that should call acquire() again.
   Residency(Device& device, std::uint16_t memory, std::function<void(Action&)> retry);
 
-  enum class Grant { granted, waiting, refused };
+  enum class Grant { ready, waiting, refused };
 
   /// Requests the instances of the action's operands in this memory. On `refused`, `why` has the
   /// reason.

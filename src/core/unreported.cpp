@@ -72,7 +72,7 @@ void Unreported::report(const char* owner, const std::string& name) noexcept {
     const std::string more = others > 1 ? fmt::format(" ({} more failed)", others - 1) : "";
     log::warning(
         "{} '{}' ends with a failure that the program did not ask for: {}{}; "
-        "synchronise to be told",
+        "synchronise to receive it",
         owner, name, first, more);
   } catch (...) {
     log::warning("{}", kept.front()->message);

@@ -49,7 +49,7 @@ int TeamBlas<T>::part_of(int rows, int columns, int least) const noexcept {
 template <class T>
 void TeamBlas<T>::gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<const T> a, Matrix<const T> b,
                        T beta, Matrix<T> c) const {
-  if (alone()) return tile_.gemm(trans_a, trans_b, alpha, a, b, beta, c);
+  if (has_one_thread()) return tile_.gemm(trans_a, trans_b, alpha, a, b, beta, c);
   const int part = part_of(c.rows, c.columns, kLeastPart), down = parts_of(c.rows, part);
   const int depth = trans_a == Trans::no ? a.columns : a.rows;
   for_each(down * parts_of(c.columns, part), [&](int index) {
@@ -65,7 +65,7 @@ void TeamBlas<T>::gemm(Trans trans_a, Trans trans_b, T alpha, Matrix<const T> a,
 template <class T>
 void TeamBlas<T>::syrk(Uplo uplo, Trans trans, T alpha, Matrix<const T> a, T beta,
                        Matrix<T> c) const {
-  if (alone()) return tile_.syrk(uplo, trans, alpha, a, beta, c);
+  if (has_one_thread()) return tile_.syrk(uplo, trans, alpha, a, beta, c);
   const int order = c.rows, depth = trans == Trans::no ? a.columns : a.rows;
   const int part = part_of(order, order, kLeastPart), count = parts_of(order, part);
   const auto rows_of_a = [&](int first, int size) {
@@ -87,7 +87,7 @@ void TeamBlas<T>::syrk(Uplo uplo, Trans trans, T alpha, Matrix<const T> a, T bet
 template <class T>
 void TeamBlas<T>::trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Matrix<const T> a,
                        Matrix<T> b) const {
-  if (alone()) return tile_.trsm(side, uplo, trans, diag, alpha, a, b);
+  if (has_one_thread()) return tile_.trsm(side, uplo, trans, diag, alpha, a, b);
   const bool left = side == Side::left;
   const int total = left ? b.columns : b.rows, part = part_of(total, 1, kLeastVectors);
   for_each(parts_of(total, part), [&](int index) {
@@ -99,7 +99,7 @@ void TeamBlas<T>::trsm(Side side, Uplo uplo, Trans trans, Diag diag, T alpha, Ma
 
 template <class T>
 int TeamBlas<T>::potrf(Uplo uplo, Matrix<T> a) const {
-  if (alone()) return tile_.potrf(uplo, a);
+  if (has_one_thread()) return tile_.potrf(uplo, a);
   const int order = a.rows;
   for (int first = 0; first < order; first += kPotrfBlock) {
     const int size = std::min(kPotrfBlock, order - first);
@@ -140,7 +140,7 @@ void TeamBlas<T>::update_columns(Matrix<T> a, int first, int size,
 
 template <class T>
 int TeamBlas<T>::getrf(Matrix<T> a, std::int32_t* pivots) const {
-  if (alone()) return tile_.getrf(a, pivots);
+  if (has_one_thread()) return tile_.getrf(a, pivots);
   const int order = std::min(a.rows, a.columns);
   int first_zero = 0;
   for (int first = 0; first < order; first += kGetrfBlock) {

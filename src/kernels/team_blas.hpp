@@ -29,7 +29,7 @@ class TeamBlas {
   int getrf(Matrix<T> a, std::int32_t* pivots) const;
 
  private:
-  bool alone() const noexcept { return weir_team_size(team_) == 1; }
+  bool has_one_thread() const noexcept { return weir_team_size(team_) == 1; }
   int part_of(int rows, int columns, int least) const noexcept;
   template <class Body>
   void for_each(int count, const Body& body) const;

@@ -81,8 +81,8 @@ class DeviceMemories {
 
   template <class Act>
   void each(Act&& act) const {
-    for (std::uint64_t left = bits_; left != 0; left &= left - 1) {
-      if (!act(static_cast<std::size_t>(std::countr_zero(left)))) return;
+    for (std::uint64_t remaining = bits_; remaining != 0; remaining &= remaining - 1) {
+      if (!act(static_cast<std::size_t>(std::countr_zero(remaining)))) return;
     }
   }
 
@@ -187,14 +187,14 @@ std::uint64_t Context::next_serial() {
 
 Residency::Grant Context::acquire_memory(Action& action, Outcome& why) noexcept {
   const DeviceMemories memories(action);
-  auto grant = Residency::Grant::granted;
+  auto grant = Residency::Grant::ready;
   std::size_t stopped = 0;
   memories.each([&](std::size_t memory) {
     stopped = memory;
     grant = domains_[memory - 1]->residency().acquire(action, why);
-    return grant == Residency::Grant::granted;
+    return grant == Residency::Grant::ready;
   });
-  if (grant == Residency::Grant::granted) return grant;
+  if (grant == Residency::Grant::ready) return grant;
   memories.each([&](std::size_t memory) {
     Residency& residency = domains_[memory - 1]->residency();
     if (memory < stopped) residency.release(action);
@@ -238,8 +238,8 @@ void Context::forget_instances_of(Buffer& buffer) noexcept {
 // ---- Time --------------------------------------------------------------------------------------
 
 void Context::pass_time() noexcept {
-  constexpr std::int64_t kNapNs = 50'000;
-  if (!virtual_time_ || !drive()) sys::sleep_until(sys::now_ns() + kNapNs);
+  constexpr std::int64_t kSleepNs = 50'000;
+  if (!virtual_time_ || !drive()) sys::sleep_until(sys::now_ns() + kSleepNs);
 }
 
 bool Context::drive() noexcept {

@@ -153,7 +153,7 @@ void Executor::mark_submitted(Action& action, std::uint64_t number,
 
 bool Executor::spin_for_messages() noexcept {
   const bool accepting = engine_.accepts();
-  for (int look = 0; look < kSpinPolls; ++look) {
+  for (int poll = 0; poll < kSpinPolls; ++poll) {
     // Less frequent polls leave the cache lines to the threads that write them.
     for (int i = 0; i < kPausesPerPoll; ++i) sys::pause();
     if (mailbox_.has_messages()) return true;
@@ -173,7 +173,7 @@ void Executor::run_owner_pass() noexcept {
     while (Action* const transfer = device_ordered_ ? nullptr : engine_.pop_transfer()) {
       start_transfer(*transfer);
     }
-    while (Action* const over = engine_.pop_finished()) retire(*over);
+    while (Action* const finished = engine_.pop_finished()) retire(*finished);
   } while (mailbox_.has_messages());
 }
 
@@ -201,10 +201,10 @@ bool Executor::admit_next(Action*& inline_action) noexcept {
   if (device_ordered_) {
     action->host_ordered = is_copy_elsewhere(*action, domain().residency().memory());
   }
-  const bool may_run_alone = action->kind == ActionKind::compute && !dispatches_inline_ &&
-                             !device_ordered_ && action->event_count == 0 &&
-                             (place_.has_single_worker() || place_.keeps_stream_for(*action));
-  if (engine_.admit(*action, may_run_alone)) inline_action = action;
+  const bool may_run_inline = action->kind == ActionKind::compute && !dispatches_inline_ &&
+                              !device_ordered_ && action->event_count == 0 &&
+                              (place_.has_single_worker() || place_.keeps_stream_for(*action));
+  if (engine_.admit(*action, may_run_inline)) inline_action = action;
   return true;
 }
 
@@ -293,7 +293,7 @@ bool Executor::acquire(Action& action) noexcept {
   if (!action.traits.needs_memory) return true;
   Outcome why;
   switch (context_.acquire_memory(action, why)) {
-    case Residency::Grant::granted: return true;
+    case Residency::Grant::ready: return true;
     case Residency::Grant::waiting: return false;
     case Residency::Grant::refused: break;
   }

@@ -208,8 +208,8 @@ bool Place::fill(Worker& worker, Job& job, Executor& stream, Action& action) {
       return false;
     }
   }
-  const unsigned turn = device_ordered_ ? streak_ : worker.streak;
-  const bool sampled = turn % kSampled == 0 && learns_from(job);
+  const unsigned streak = device_ordered_ ? streak_ : worker.streak;
+  const bool sampled = streak % kSampled == 0 && learns_from(job);
   job.timed = action.traits.traced || action.traits.timed || sampled;
   if (!device_ordered_) return true;
   job.brief = !job.is_copy && job.source == nullptr && keeps_stream_for(action);
@@ -234,8 +234,8 @@ std::uint8_t Place::job_priority_of(const Executor& stream, const Action& action
 void Place::notify_submitted(const Action& action) noexcept {
   EventWait* wait = submitted_events_->note(action.id(), submitted_);
   while (wait != nullptr) {
-    EventWait& told = *std::exchange(wait, wait->next_pending_submission);
-    told.action->stream->mark_event_submitted(told, submitted_);
+    EventWait& waiting = *std::exchange(wait, wait->next_pending_submission);
+    waiting.action->stream->mark_event_submitted(waiting, submitted_);
   }
 }
 

@@ -303,9 +303,9 @@ bool Registry::wait_until_no_owners() noexcept {
     return sum;
   };
   const std::uint64_t before = enqueued();
-  const bool over = std::all_of(streams_.begin(), streams_.end(),
-                                [](const auto& entry) { return entry.second->is_complete(); });
-  if (!over) return false;
+  const bool complete = std::all_of(streams_.begin(), streams_.end(),
+                                    [](const auto& entry) { return entry.second->is_complete(); });
+  if (!complete) return false;
   for (const auto& [serial, stream] : streams_) {
     while (!stream->mailbox().has_no_owner()) {
       if (enqueued() != before) return false;
@@ -434,9 +434,9 @@ bool Registry::forget_abandoned(Drains& drains) {
     if (!drain.abandoned) continue;
     if (failures().find(drain.event.opaque[1]).status != WEIR_STATUS_OK &&
         !drain.stream->forget_failure_of(drain.event)) {
-      const std::uint64_t left = drain.event.opaque[1];
+      const std::uint64_t abandoned_id = drain.event.opaque[1];
       drain.event = drain.stream->drain();
-      failures().remove(left);
+      failures().remove(abandoned_id);
       complete = false;
     }
     drain.abandoned = false;  // now like a drain that has taken the failure, if there was one

@@ -98,14 +98,14 @@ bool wait_for_signal(Context& context, Signal& signal, std::uint32_t wanted,
       signal.sleep(wanted, deadline_ns);
       break;
     }
-    bool helped = false;
-    const int looks =
+    bool progressed = false;
+    const int polls =
         context.has_polled_devices() ? 4 : 32;  // polling devices takes longer than pausing
-    for (int i = 0; i < looks && signal.count() < wanted; ++i) {
-      helped |= context.poll_devices();
+    for (int i = 0; i < polls && signal.count() < wanted; ++i) {
+      progressed |= context.poll_devices();
       sys::pause();
     }
-    if (helped) {
+    if (progressed) {
       spin_until = sys::now_ns() + context.spin_ns();
     } else if (context.core_sharing().yield()) {
       signal.sleep(wanted, std::min(deadline_ns, sys::now_ns() + kPartingNs));

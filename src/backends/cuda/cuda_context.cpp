@@ -30,7 +30,7 @@ CudaContext::CudaContext(std::string domain, CUdevice device)
   }
   if (breaks_context(code)) {
     fail(WEIR_STATUS_DEVICE_ERROR,
-         "domain '{}': this process has lost its card before, {}: start the program again", domain_,
+         "domain '{}': this process has lost its GPU before, {}: start the program again", domain_,
          cuda_error(code));
   }
   check_cuda(code, fmt::format("domain '{}' gets no CUDA context", domain_));
@@ -43,7 +43,7 @@ bool CudaContext::note_result(CUresult code, const char* during) noexcept {
   const sys::Lock lock(mutex_);
   if (lost()) return true;
   try {
-    cause_ = fmt::format("domain '{}' is lost: {} while '{}' was under way", domain_,
+    cause_ = fmt::format("domain '{}' is lost: {} while '{}' was in flight", domain_,
                          cuda_error(code), during == nullptr ? "?" : during);
   } catch (...) {
     cause_.clear();
@@ -169,7 +169,7 @@ Memory CudaMemory::adopt(void* address, std::size_t bytes) {
   if (!ask(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, &type) || type != CU_MEMORYTYPE_DEVICE ||
       !ask(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &device) || device != context_.device()) {
     fail(WEIR_STATUS_NOT_FOUND,
-         "address {} is not in the memory of domain '{}': give the domain of its card",
+         "address {} is not in the memory of domain '{}': give the domain of its GPU",
          fmt::ptr(address), context_.domain());
   }
   CUdeviceptr start = 0;

@@ -276,7 +276,8 @@ void RankClient::take_lent(Rank from, WireReader& message) {
     return;
   }
   if (copy->lent == nullptr) {
-    outcome = failed_outcome(WEIR_STATUS_NETWORK_ERROR, "a rank lends what nobody has asked for");
+    outcome =
+        failed_outcome(WEIR_STATUS_NETWORK_ERROR, "a rank lends memory that no copy has requested");
   }
   if (!outcome.ok()) return end(std::move(copy), std::move(outcome), 0, 0);
   RankCopyEnd& lent = *std::exchange(copy->lent, nullptr);

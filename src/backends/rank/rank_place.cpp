@@ -233,7 +233,7 @@ void RankPlace::on_rank_lost(const Outcome& why) noexcept {
 /// must not be notified that their memory is free.
 void RankPlace::abandon(Outcome why) noexcept {
   const char* const because = why.message.c_str();
-  device_.client().port().drop(device_.rank(), "cannot be told what to do: ", because);
+  device_.client().port().drop(device_.rank(), "cannot be sent jobs: ", because);
   completions_.end(std::move(why));
   parking_.unpark_one();
 }

@@ -224,7 +224,7 @@ void ServedPlace::send_done() noexcept {
     port_.send(0, Channel::rank, done_.bytes());
   } catch (...) {  // rank 0 must not wait for completions that it never receives
     const Outcome why = current_exception_outcome(WEIR_STATUS_NETWORK_ERROR);
-    port_.drop(0, "cannot be told what is over: ", why.message.c_str());
+    port_.drop(0, "cannot be sent completions: ", why.message.c_str());
   }
   done_.cut(done_start_);
 }

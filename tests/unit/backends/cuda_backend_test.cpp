@@ -214,7 +214,7 @@ TEST_F(CudaBackendTest, CopiesThatFailSaySo) {
   device().copy({here(here_bytes, all), there(memory.address, all), &sink, nullptr});
   const std::string lost =
       "domain 'test' is lost: CUDA_ERROR_ILLEGAL_ADDRESS (700: as the test wants it) while 'a "
-      "copy' was under way";
+      "copy' was in flight";
   EXPECT_EQ(sink.wait_for(2)[1].outcome.message, lost);
   device().copy({there(memory.address, all), here(here_bytes, all), &sink, nullptr});
   EXPECT_EQ(sink.wait_for(3)[2].outcome.message, lost);
@@ -230,7 +230,7 @@ TEST_F(CudaBackendTest, ALostCardSaysHowToGoOn) {
   const auto again = [&] { open_device(*backend_, {}); };
   EXPECT_EQ(
       message_of(again),
-      "domain 'test': this process has lost its card before, CUDA_ERROR_LAUNCH_FAILED (719: as "
+      "domain 'test': this process has lost its GPU before, CUDA_ERROR_LAUNCH_FAILED (719: as "
       "the test wants it): start the program again");
   EXPECT_EQ(status_of(again), WEIR_STATUS_DEVICE_ERROR) << "every time";
   device_.reset();

@@ -594,7 +594,7 @@ TEST_F(CudaPlaceTest, ALostDeviceEndsEverything) {
     const auto endings = feed.wait();
     const std::string message = endings.at(600).outcome.message;
     EXPECT_TRUE(message.starts_with("domain 'test' is lost: CUDA_ERROR_")) << message;
-    EXPECT_NE(message.find(" while 'mix' was under way"), std::string::npos) << message;
+    EXPECT_NE(message.find(" while 'mix' was in flight"), std::string::npos) << message;
     for (std::uint64_t i = 50; i <= 600; ++i) {
       EXPECT_EQ(endings.at(i).outcome.status, WEIR_STATUS_DEVICE_ERROR) << i;
       EXPECT_EQ(endings.at(i).outcome.message, message);
