@@ -200,7 +200,7 @@ void Coherence::fetch_all(std::vector<weir_event>& waits) {
   for (const QueuePlace& queue_place : queue_places_) waits.push_back(queue_place.stream->mark());
 }
 
-void Coherence::carry_failures_over() {
+void Coherence::attach_failures() {
   const auto keep = [this](Use& use) {
     if (failed(use)) use.queue_place = Use::kNoPlace;
   };

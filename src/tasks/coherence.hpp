@@ -155,7 +155,7 @@ class Coherence {
   void fetch_all(std::vector<weir_event>& waits);
   /// Attaches failures to the pieces, so that later tasks inherit them after the streams have
   /// dropped theirs.
-  void carry_failures_over();
+  void attach_failures();
   /// Drops completed uses, and invalidates the memories that failed ones wrote; if none remains,
   /// the host memory counts as valid.
   void drop_completed_uses();

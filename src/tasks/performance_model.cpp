@@ -94,7 +94,7 @@ void PerformanceModel::Curve::Sample::absorb(const Sample& other, double slope) 
 void PerformanceModel::Curve::note(std::uint64_t bytes, std::int64_t ns) {
   age_ = 0;
   const auto time = static_cast<double>(ns);
-  const std::size_t known = place_of(bytes);
+  const std::size_t known = sample_of(bytes);
   if (known == samples_.size()) return add(Sample::of(bytes, time, 1));
   samples_[known].note(time * ratio(samples_[known].bytes, bytes));
 }
@@ -109,7 +109,7 @@ std::int64_t PerformanceModel::Curve::estimate(std::uint64_t bytes) const {
 
 PerformanceModel::Source PerformanceModel::Curve::source(std::uint64_t bytes) const {
   if (samples_.empty()) return Source::nothing;
-  const std::size_t known = place_of(bytes);
+  const std::size_t known = sample_of(bytes);
   if (known == samples_.size()) return Source::guess;
   return samples_[known].earlier ? Source::earlier : Source::measured;
 }
@@ -121,7 +121,7 @@ std::int64_t PerformanceModel::Curve::by_power_law(std::uint64_t bytes) const {
 }
 
 /// Returns the index of the sample that covers a size, samples_.size() if there is none.
-std::size_t PerformanceModel::Curve::place_of(std::uint64_t bytes) const {
+std::size_t PerformanceModel::Curve::sample_of(std::uint64_t bytes) const {
   if (!last_query_.valid || last_query_.bytes != bytes)
     last_query_ = {bytes, find(bytes), -1, true};
   return last_query_.sample;
@@ -144,7 +144,7 @@ std::size_t PerformanceModel::Curve::find_similar(double x) const {
 
 /// Returns the mean time of a measured size, or of almost the same size; 0: not measured.
 double PerformanceModel::Curve::measured_mean(std::uint64_t bytes) const {
-  const std::size_t known = place_of(bytes);
+  const std::size_t known = sample_of(bytes);
   if (known == samples_.size()) return 0;
   const Sample& sample = samples_[known];
   return std::clamp(sample.mean_ns * ratio(bytes, sample.bytes), 1.0, kLongestNs);
@@ -168,10 +168,10 @@ void PerformanceModel::Curve::merge_closest() {
   for (std::size_t i = 1; i + 1 < samples_.size(); ++i) {
     if (gap(i) < gap(closest)) closest = i;
   }
-  std::size_t kept = closest, gone = closest + 1;
-  if (samples_[gone].count > samples_[kept].count) std::swap(kept, gone);
-  samples_[kept].absorb(samples_[gone], line().slope);
-  samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(gone));
+  std::size_t kept = closest, absorbed = closest + 1;
+  if (samples_[absorbed].count > samples_[kept].count) std::swap(kept, absorbed);
+  samples_[kept].absorb(samples_[absorbed], line().slope);
+  samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(absorbed));
 }
 
 /// A least squares fit of log(time) over log(bytes) with a prior of slope 1, because close sizes

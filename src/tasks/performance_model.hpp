@@ -73,7 +73,7 @@ class PerformanceModel {
       bool valid = false;              ///< no time was added since, or only of this size
     };
 
-    std::size_t place_of(std::uint64_t bytes) const;
+    std::size_t sample_of(std::uint64_t bytes) const;
     std::size_t find(std::uint64_t bytes) const;
     std::size_t find_similar(double x) const;
     double measured_mean(std::uint64_t bytes) const;

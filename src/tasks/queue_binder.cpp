@@ -325,7 +325,7 @@ bool TaskBinder::bind_ready() noexcept {
   deferred_.remove(*first);
   try {
     fail_argument(
-        "policy '{}' put off task '{}' while nothing was running: no place would ever take it",
+        "policy '{}' deferred task '{}' while nothing was running: no place would ever take it",
         properties_.policy, first->label());
   } catch (...) {
     fail_task(*first, current_exception_outcome(WEIR_STATUS_OUT_OF_MEMORY));
@@ -527,19 +527,19 @@ void TaskBinder::end_unbound(Task& task, weir_status status) noexcept {
 
 std::string TaskBinder::describe_deferred() const {
   std::string lines;
-  std::uint64_t left = 0;
+  std::uint64_t count = 0;
   for (std::size_t level = 3; level-- > 0;) {
     const Task* task = deferred_.first_call(level);
     for (; task != nullptr; task = DeferredTasks::List::after(*task)) {
-      if (++left > StreamReport::kMostLines) continue;
+      if (++count > StreamReport::kMostLines) continue;
       lines += fmt::format("    '{}', task {}\n", task->label(), std::uint64_t{task->sequence});
     }
   }
-  if (left == 0) return {};
-  if (left > StreamReport::kMostLines)
-    lines += fmt::format("    and {} more\n", left - StreamReport::kMostLines);
+  if (count == 0) return {};
+  if (count > StreamReport::kMostLines)
+    lines += fmt::format("    and {} more\n", count - StreamReport::kMostLines);
   return fmt::format("  queue '{}': {} tasks have no place yet, {} have one\n{}", properties_.name,
-                     left, running_, lines);
+                     count, running_, lines);
 }
 
 }  // namespace weir::rt

@@ -80,7 +80,7 @@ void BindingQueue::await_room() {
     if (NoWaitScope::active() || !submissions_.request_room(request)) return;
     lock_.add_work();
     progress();
-    wait_for_signal(properties_.registry, request.granted, 1, sys::kNever);
+    wait_for_signal(properties_.registry, request.has_room, 1, sys::kNever);
   }
 }
 
@@ -121,7 +121,7 @@ WaitResult BindingQueue::synchronize(std::int64_t timeout_ns) {
   properties_.registry.failures().remove(fetched.opaque[1]);
   if (result.status != WEIR_STATUS_OK) {
     const Owner owner(*this);
-    binder_.coherence().carry_failures_over();
+    binder_.coherence().attach_failures();
     binder_.live().keep_failure(std::move(result));
   }
   for (const QueuePlace& queue_place : places_.all()) {

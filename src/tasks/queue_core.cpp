@@ -14,7 +14,7 @@ constexpr std::size_t kMostArguments = 255;
 
 /// Whether the operands fit together in a place's memory.
 bool fits(const QueuePlace& queue_place, const Task& task) noexcept {
-  std::uint64_t apart = 0;
+  std::uint64_t distinct_bytes = 0;
   for (const PieceUse& own : task.uses()) {
     if (queue_place.memory_of(own.buffer()) == kHostMemory) continue;
     const Region region = own.region();
@@ -28,9 +28,9 @@ bool fits(const QueuePlace& queue_place, const Task& task) noexcept {
         return false;
       }
     }
-    if (!repeated) apart += region.bytes();
+    if (!repeated) distinct_bytes += region.bytes();
   }
-  return apart <= queue_place.domain().residency().capacity();
+  return distinct_bytes <= queue_place.domain().residency().capacity();
 }
 
 weir_compute as_compute(const weir_task& task) noexcept {

@@ -157,7 +157,7 @@ void SubmissionQueue::grant_room() noexcept {
       continue;
     }
     *link = request->next;
-    request->granted.deliver();  // last access: it is on the stack of the waiting thread
+    request->has_room.deliver();  // last access: it is on the stack of the waiting thread
   }
 }
 

@@ -147,10 +147,10 @@ class SubmissionQueue {
   /// Cancels the calls made so far: raises the cancellation watermark.
   void cancel() noexcept;
 
-  /// A thread that waits until enough tasks are complete. Lives until it is granted.
+  /// A thread that waits until enough tasks are complete. Lives until `has_room` is delivered.
   struct RoomRequest {
     std::uint64_t closed = 0;  ///< number of tasks that must be complete
-    Signal granted;
+    Signal has_room;
     RoomRequest* next = nullptr;
   };
   /// Whether the number of tasks in flight is at the bound: then adds the request.

@@ -959,7 +959,7 @@ TEST(Queues, PolicyThatAlwaysPutsOffFailsItsTasks) {
       queue.submit(add, {readwrite(buffer.elements<int>(0, 1))}, {1}, {.name = "never"});
   const Event good = queue.submit(add, {readwrite(buffer.elements<int>(1, 1))}, {1});
   const std::string message =
-      "policy 'lazy' put off task 'never' while nothing was running: no place would ever take it";
+      "policy 'lazy' deferred task 'never' while nothing was running: no place would ever take it";
   EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), message));
   EXPECT_TRUE(contains(end_of(never), message));
   EXPECT_EQ(end_of(good), "OK");
