@@ -119,8 +119,8 @@ std::list<LentMemory> Conveyor::allocate_lent(std::size_t bytes, std::int64_t de
     LentMemory& memory = one.emplace_back();
     memory.bytes = static_cast<std::byte*>(port_.allocate(bytes, deadline_ns));
     if (memory.bytes == nullptr) return {};
-    if (const auto place = port_.place_of(memory.bytes)) {
-      memory.place = *place;
+    if (const auto offset = port_.offset_of(memory.bytes)) {
+      memory.offset = *offset;
       return one;
     }
     port_.release(memory.bytes);
@@ -180,10 +180,11 @@ void Conveyor::send_message(Rank to, BlockWriter& writer, BlockMemory& memory, b
     return port_.post(to, Channel::conveyor, parts.head, parts.data);
   }
   const auto parts = writer.close({});
-  const auto place = [&memory = *memory.lent](std::span<const std::byte> part) {
-    return memory.place + static_cast<std::uint64_t>(part.data() - memory.bytes);
+  const auto offset_of = [&memory = *memory.lent](std::span<const std::byte> part) {
+    return memory.offset + static_cast<std::uint64_t>(part.data() - memory.bytes);
   };
-  const LentBlock block{place(parts.head), parts.head.size(), place(parts.data), parts.data.size()};
+  const LentBlock block{offset_of(parts.head), parts.head.size(), offset_of(parts.data),
+                        parts.data.size()};
   hub_.post(to, number_, kind_of(Kind::lent, ask), 0, bytes_of(block));
 }
 
@@ -320,7 +321,7 @@ void Conveyor::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
     fail_peer(from, WEIR_STATUS_NETWORK_ERROR,
               current_exception_outcome(WEIR_STATUS_INTERNAL).message);
     const bool waits = asks && from != port_.rank();  // which it could do forever
-    if (waits) port_.drop(from, "could not be told what has been applied");
+    if (waits) port_.drop(from, "could not be sent an acknowledgement");
   }
 }
 
@@ -379,7 +380,8 @@ std::string Conveyor::apply_to_memory(Rank from, GroupHub::Kind kind, std::uint6
 
 std::string Conveyor::apply_lent(Rank from, std::span<const std::byte> message) {
   LentBlock block;
-  if (message.size() != sizeof block) return fmt::format("is told of in {} bytes", message.size());
+  if (message.size() != sizeof block)
+    return fmt::format("is described in {} bytes", message.size());
   std::memcpy(&block, message.data(), sizeof block);
   const std::byte* const head = port_.memory_of(from, block.head, block.head_bytes);
   const std::byte* const data = port_.memory_of(from, block.data, block.data_bytes);

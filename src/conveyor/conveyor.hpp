@@ -49,7 +49,7 @@ struct ConveyorSetup {
 /// Memory for a block that the target rank reads in place.
 struct LentMemory {
   std::byte* bytes = nullptr;
-  std::uint64_t place = 0;
+  std::uint64_t offset = 0;
   std::uint64_t block = 0;  ///< last block that was sent from it
   bool open = true;         ///< a producer is filling it
 };

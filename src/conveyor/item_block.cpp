@@ -465,16 +465,17 @@ std::string check_each(const SegmentView& view, std::size_t window) {
 }
 
 std::string check_runs(const SegmentView& view, std::size_t window) {
-  std::uint64_t left = std::uint64_t{view.head.items} * view.head.bytes;
+  std::uint64_t remaining = std::uint64_t{view.head.items} * view.head.bytes;
   for (std::size_t at = 0; at < view.head.entries; ++at) {
     const std::uint64_t bytes = view.run_bytes(at);
-    if (bytes > left) return fmt::format("has a run of {} bytes where {} are left", bytes, left);
+    if (bytes > remaining)
+      return fmt::format("has a run of {} bytes where {} are left", bytes, remaining);
     if (bytes > window || view.run(at) > window - bytes) {
       return fmt::format("writes to offset {}", view.run(at));
     }
-    left -= bytes;
+    remaining -= bytes;
   }
-  return left == 0 ? "" : fmt::format("has {} bytes without an address", left);
+  return remaining == 0 ? "" : fmt::format("has {} bytes without an address", remaining);
 }
 
 std::string check_handler(const SegmentHead& head, const BlockTarget& target) {

@@ -82,7 +82,7 @@ void Producer::check(const ItemType& type, Rank to, const std::uint64_t* offsets
   if (type.kind == ItemKind::add && all % 8 != 0) {
     const auto* const odd = std::find_if(offsets, offsets + count,
                                          [](std::uint64_t offset) { return offset % 8 != 0; });
-    fail_argument("offset {} of an add is no multiple of 8", *odd);
+    fail_argument("offset {} of an add is not a multiple of 8", *odd);
   }
 }
 

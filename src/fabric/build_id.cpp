@@ -18,7 +18,7 @@ struct BuildIds {
   std::string text;
   const void* here;
 
-  static int look(dl_phdr_info* info, std::size_t, void* self) {
+  static int collect(dl_phdr_info* info, std::size_t, void* self) {
     auto& ids = *static_cast<BuildIds*>(self);
     const bool program = ids.text.empty();
     bool ours = false;
@@ -60,7 +60,7 @@ struct BuildIds {
 std::string build_id() {
   static const char here = 0;
   BuildIds ids{{}, &here};
-  dl_iterate_phdr(&BuildIds::look, &ids);
+  dl_iterate_phdr(&BuildIds::collect, &ids);
   return fmt::format("{} ({})", WEIR_VERSION_STRING, ids.text);
 }
 

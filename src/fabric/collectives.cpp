@@ -50,11 +50,11 @@ std::vector<Collectives::Bytes> Collectives::exchange(const std::string& what,
       sys::Lock lock(mutex_);
       return results_.contains(number) || !lost_.empty();
     };
-    const bool over = port_.wait_until(arrived, timeout_ns, what.c_str());
+    const bool in_time = port_.wait_until(arrived, timeout_ns, what.c_str());
     sys::Lock lock(mutex_);
     const auto found = results_.find(number);
     if (found == results_.end()) {
-      if (!over) fail(WEIR_STATUS_TIMEOUT, "not all ranks have called the {} in time", what);
+      if (!in_time) fail(WEIR_STATUS_TIMEOUT, "not all ranks have called the {} in time", what);
       fail(WEIR_STATUS_NETWORK_ERROR, "{} failed: {}", what, lost_);
     }
     const Result result = std::move(found->second);

@@ -23,11 +23,11 @@ void GroupHub::wait_for_delivery(sys::Lock& lock) {
   while (receiving_ != nullptr) delivered_.wait(lock);
 }
 
-template <class Tell>
-void GroupHub::deliver(Member& member, const Tell& tell) {
+template <class Use>
+void GroupHub::deliver(Member& member, const Use& use) {
   receiving_ = &member;
   mutex_.unlock();
-  tell(member);
+  use(member);
   mutex_.lock();
   receiving_ = nullptr;
   delivered_.notify_all();
@@ -36,8 +36,8 @@ void GroupHub::deliver(Member& member, const Tell& tell) {
 void GroupHub::enter(Member& member, std::uint32_t& number) {
   // as_listener() makes a member that tries to wait here fail: it would block progress, on which
   // what it waits for depends.
-  const auto hear = [&] { enter_inside(member, number); };
-  port_.as_listener(std::ref(hear));
+  const auto callback = [&] { enter_inside(member, number); };
+  port_.as_listener(std::ref(callback));
 }
 
 void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
@@ -119,7 +119,7 @@ void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcep
   Head head{};
   if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
   if (head.magic != kMagic) {  // its receiver would wait forever for the message
-    return port_.drop(from, "sends what is no message of a grid, share or conveyor");
+    return port_.drop(from, "sends a message that is not one of a grid, share or conveyor");
   }
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);

@@ -99,9 +99,9 @@ class GroupHub : public Listener {
       WEIR_REQUIRES(mutex_);
   /// Waits until no delivery is running.
   void wait_for_delivery(sys::Lock& lock) WEIR_REQUIRES(mutex_);
-  /// Calls tell(member) without the lock. No other member receives messages meanwhile.
-  template <class Tell>
-  void deliver(Member& member, const Tell& tell) WEIR_REQUIRES(mutex_);
+  /// Calls use(member) without the lock. No other member receives messages meanwhile.
+  template <class Use>
+  void deliver(Member& member, const Use& use) WEIR_REQUIRES(mutex_);
 
   Port& port_;
   const Channel channel_;

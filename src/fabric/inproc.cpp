@@ -20,8 +20,8 @@ constexpr std::size_t kBoxBytes = 1u << 20;  ///< maximum from one sender that i
 
 // How long a rank may make no call of the fabric while others wait for packets that the seed holds.
 // Counted in checks, not in time, so that a stop in a debugger counts as one check.
-constexpr std::int64_t kBetweenAbsentLooks = 1'000'000'000;
-constexpr unsigned kMostAbsentLooks = 60;
+constexpr std::int64_t kBetweenAbsentChecks = 1'000'000'000;
+constexpr unsigned kMostAbsentChecks = 60;
 
 using ThreadLife = std::weak_ptr<const void>;
 
@@ -59,7 +59,7 @@ struct InprocHub::Box {
   std::mt19937_64 random WEIR_GUARDED_BY(mutex);
   sys::Atomic<std::size_t> held{0};  ///< packets of all senders
   /// Changes when a thread of the rank may have something to do.
-  sys::Atomic<std::uint64_t> news{0};
+  sys::Atomic<std::uint64_t> activity{0};
   sys::Atomic<std::uint32_t> ended{0};  ///< number of waits that must be notified of their end
   sys::Atomic<std::uint32_t> bell{0};
 
@@ -68,7 +68,7 @@ struct InprocHub::Box {
     sys::wake_all(bell);
   }
   void announce() noexcept {
-    news.fetch_add(1);
+    activity.fetch_add(1);
     ring();
   }
   void close(State& state) noexcept;
@@ -80,7 +80,7 @@ struct InprocHub::State {
     std::vector<IdleWait*> waits;
     std::vector<ThreadLife> known;  ///< threads that have used the rank
     bool others = false;            ///< some threads are not in `known`
-    bool left = false;              ///< the rank has left
+    bool has_left = false;          ///< the rank has left
   };
 
   std::vector<std::unique_ptr<Box>> boxes;
@@ -93,9 +93,9 @@ struct InprocHub::State {
   sys::Mutex mutex;                               // may be locked before that of a box
   std::mt19937_64 random WEIR_GUARDED_BY(mutex);  ///< for the decisions of the seed
   std::vector<Threads> threads WEIR_GUARDED_BY(mutex);
-  std::int64_t absent_looked_ns WEIR_GUARDED_BY(mutex) = 0;
+  std::int64_t absent_checked_ns WEIR_GUARDED_BY(mutex) = 0;
   /// Checks since the last decision of the seed.
-  unsigned absent_looks WEIR_GUARDED_BY(mutex) = 0;
+  unsigned absent_checks WEIR_GUARDED_BY(mutex) = 0;
 
   void enter(Rank rank, IdleWait& wait, std::uint64_t since) WEIR_REQUIRES(mutex);
   void settle() WEIR_REQUIRES(mutex);
@@ -108,7 +108,7 @@ struct InprocHub::State {
   void note_stall() WEIR_REQUIRES(mutex);
   void end(Rank rank, IdleWait& wait, std::string how) noexcept;
   void release(Rank to, std::size_t held) noexcept;
-  void look_for_absent(Rank rank) noexcept WEIR_REQUIRES(mutex);
+  void check_absent(Rank rank) noexcept WEIR_REQUIRES(mutex);
   void release_all();
 };
 
@@ -136,7 +136,7 @@ void InprocHub::State::enter(Rank rank, IdleWait& wait, std::uint64_t since) {
     waits.push_back(&wait);
     wait.known = true;
     std::uint64_t expected = since;
-    if (box.news.compare_exchange_strong(expected, since + 1)) ++since;
+    if (box.activity.compare_exchange_strong(expected, since + 1)) ++since;
   }
   wait.since = since;
   const bool others_are_old = std::any_of(waits.begin(), waits.end(), [&](const IdleWait* each) {
@@ -156,9 +156,9 @@ void InprocHub::State::settle() {
 /// stall.
 bool InprocHub::State::is_idle(Rank rank) const noexcept {
   const Threads& own = threads[rank];
-  if (own.left) return true;
-  const std::uint64_t news = boxes[rank]->news.load();
-  const auto is_current = [news](const IdleWait* wait) { return wait->since == news; };
+  if (own.has_left) return true;
+  const std::uint64_t activity = boxes[rank]->activity.load();
+  const auto is_current = [activity](const IdleWait* wait) { return wait->since == activity; };
   return boxes[rank]->ended.load() == 0 &&
          std::any_of(own.waits.begin(), own.waits.end(), is_current);
 }
@@ -177,11 +177,12 @@ bool InprocHub::State::all_wait(Rank rank) const noexcept {
 /// change.
 bool InprocHub::State::waits_for_ever(Rank rank) const noexcept {
   const Threads& own = threads[rank];
-  if (own.left) return true;
-  const std::uint64_t news = boxes[rank]->news.load();
+  if (own.has_left) return true;
+  const std::uint64_t activity = boxes[rank]->activity.load();
   return all_wait(rank) &&
-         std::all_of(own.waits.begin(), own.waits.end(),
-                     [news](const IdleWait* wait) { return !wait->end && wait->since == news; });
+         std::all_of(own.waits.begin(), own.waits.end(), [activity](const IdleWait* wait) {
+           return !wait->end && wait->since == activity;
+         });
 }
 
 /// Returns whether nothing will happen any more. Called before each sleep: does not allocate.
@@ -203,7 +204,7 @@ std::string InprocHub::State::describe_stall() const {
       if (things.find(wait->what) != std::string::npos) continue;
       things += fmt::format("{}{}", things.empty() ? "waits for " : " and ", wait->what);
     }
-    text += threads[rank].left ? "has left" : things;
+    text += threads[rank].has_left ? "has left" : things;
   }
   return text;
 }
@@ -230,13 +231,13 @@ void InprocHub::State::go_on() noexcept {
   std::size_t choices = 0;
   const auto polls = [](const IdleWait* wait) { return wait->patience == Patience::none; };
   for (Rank rank = 0; rank < threads.size(); ++rank) {
-    if (!is_idle(rank)) return look_for_absent(rank);
+    if (!is_idle(rank)) return check_absent(rank);
     const std::vector<IdleWait*>& waits = threads[rank].waits;
     choices += boxes[rank]->held.load();
     choices += static_cast<std::size_t>(std::count_if(waits.begin(), waits.end(), polls));
   }
   if (choices == 0) return;
-  absent_looks = 0;
+  absent_checks = 0;
   std::size_t chosen = random() % choices;
   for (Rank rank = 0; rank < threads.size(); ++rank) {
     const std::size_t held = boxes[rank]->held.load();
@@ -271,12 +272,12 @@ void InprocHub::State::release(Rank to, std::size_t held) noexcept {
 
 /// Detects a rank that makes no call for long: it may wait elsewhere for a rank that receives
 /// nothing meanwhile. Releases all packets in that case, so that the program can continue.
-void InprocHub::State::look_for_absent(Rank rank) noexcept {
+void InprocHub::State::check_absent(Rank rank) noexcept {
   if (!threads[rank].waits.empty()) return;
   const std::int64_t now = sys::now_ns();
-  if (now - absent_looked_ns < kBetweenAbsentLooks) return;
-  absent_looked_ns = now;
-  if (++absent_looks <= kMostAbsentLooks) return;
+  if (now - absent_checked_ns < kBetweenAbsentChecks) return;
+  absent_checked_ns = now;
+  if (++absent_checks <= kMostAbsentChecks) return;
   decides.store(false);
   try {
     release_all();
@@ -287,7 +288,7 @@ void InprocHub::State::look_for_absent(Rank rank) noexcept {
       "rank {} has been in no call of the fabric for {} s, in which other ranks have waited: from "
       "now on messages arrive as they come, not as the seed decides; let ranks wait for each other "
       "in the fabric only",
-      rank, kMostAbsentLooks);
+      rank, kMostAbsentChecks);
 }
 
 void InprocHub::State::release_all() {
@@ -321,7 +322,7 @@ class InprocHub::InprocLink final : public Link {
   ~InprocLink() override {
     const sys::Lock lock(state_->mutex);
     own_.close(*state_);
-    state_->threads[info_.rank].left = true;
+    state_->threads[info_.rank].has_left = true;
     if (state_->decides.load()) state_->go_on();
   }
 
@@ -362,8 +363,8 @@ class InprocHub::InprocLink final : public Link {
     return box.closed ? "has ended" : "";
   }
 
-  std::uint64_t activity() const noexcept override { return own_.news.load(); }
-  void note_activity() noexcept override { own_.news.fetch_add(1); }
+  std::uint64_t activity() const noexcept override { return own_.activity.load(); }
+  void note_activity() noexcept override { own_.activity.fetch_add(1); }
   void note_thread() noexcept override {
     const sys::Lock lock(state_->mutex);
     State::Threads& own = state_->threads[info_.rank];
@@ -436,7 +437,7 @@ class InprocHub::InprocLink final : public Link {
         ++own.held;
         box.held.fetch_add(1);
       } else {
-        box.news.fetch_add(1);
+        box.activity.fetch_add(1);
       }
     } catch (...) {
       return false;

@@ -136,7 +136,7 @@ class Link {
   virtual std::string why_lost(Rank) noexcept { return {}; }
   /// Discards everything in flight to and from a rank, permanently. `left`: the rank has announced
   /// that it leaves.
-  virtual void cut(Rank, bool /*left*/) noexcept {}
+  virtual void cut(Rank, bool /*announced*/) noexcept {}
 
   // Windows. A link without shared memory leaves them to packets.
   /// Does a part of an operation without the target's help and advances `cursor` towards
@@ -173,7 +173,9 @@ class Link {
   }
   /// Returns the position of memory from allocate() for the other ranks, if they can read it in
   /// place. Any thread.
-  virtual std::optional<std::uint64_t> place_of(const void*) const noexcept { return std::nullopt; }
+  virtual std::optional<std::uint64_t> offset_of(const void*) const noexcept {
+    return std::nullopt;
+  }
   /// Returns the memory of another rank, or of this one, at a position; null if it is not valid.
   /// Any thread.
   virtual const std::byte* memory_of(Rank, std::uint64_t, std::uint64_t) const noexcept {

@@ -78,7 +78,7 @@ void Liveness::check_joining(Rank rank, const Receive& receive, std::int64_t dea
   const Peer& peer = peers_[rank];
   const std::string why = peer.joined ? std::string() : link_.why_lost(rank);
   if (!why.empty()) receive_all(receive);  // including packets of a rank that has left already
-  if (peer.lost && !peer.left) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peer.why);
+  if (peer.lost && !peer.has_left) fail(WEIR_STATUS_NETWORK_ERROR, "{}", peer.why);
   if (peer.joined) return;
   if (!why.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "rank {} {} before it joined", rank, why);
   if (sys::now_ns() < deadline_ns) return;
@@ -124,7 +124,7 @@ void Liveness::mark_lost(Rank rank, std::string why) noexcept {
 }
 
 void Liveness::mark_left(Rank rank, const char* how) noexcept {
-  peers_[rank].left = true;
+  peers_[rank].has_left = true;
   mark_lost(rank, reason(how));
 }
 
@@ -134,14 +134,14 @@ std::optional<Rank> Liveness::take_lost() noexcept {
 
 void Liveness::check(const Receive& receive) noexcept {
   const std::int64_t now = sys::now_ns();
-  const std::int64_t away = now - packets_.time_ns();
+  const std::int64_t paused_ns = now - packets_.time_ns();
   packets_.set_time(now);
   if (now < next_check_ns()) return;
   next_check_ns_.store(now + interval_ns_ / 2, std::memory_order_relaxed);
   for (Rank rank = 0; rank < peers_.size(); ++rank) {
     if (rank == link_.info().rank || peers_[rank].lost) continue;
     // A rank that did not make progress for a while cannot know whether others were silent.
-    if (away > 2 * interval_ns_) packets_.excuse_silence(rank);
+    if (paused_ns > 2 * interval_ns_) packets_.excuse_silence(rank);
     check_peer(rank, receive);
   }
 }

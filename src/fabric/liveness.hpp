@@ -46,7 +46,7 @@ class Liveness {
 
   bool is_lost(Rank rank) const noexcept { return peers_[rank].lost; }
   /// Returns whether the rank has announced that it leaves.
-  bool has_left(Rank rank) const noexcept { return peers_[rank].left; }
+  bool has_left(Rank rank) const noexcept { return peers_[rank].has_left; }
   /// Returns why a rank is lost: "rank 1 has left the fabric".
   const std::string& why_lost(Rank rank) const noexcept { return peers_[rank].why; }
   /// Nothing is sent to the rank or received from it any more. No effect if it is lost already.
@@ -69,7 +69,7 @@ class Liveness {
   struct Peer {
     std::string build;
     bool joined = false, sends_heartbeats = false;
-    bool lost = false, left = false;
+    bool lost = false, has_left = false;
     std::string why;
   };
 

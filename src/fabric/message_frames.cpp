@@ -59,7 +59,7 @@ void MessageAssembly::check(const FrameHeader& header, std::size_t bytes) const 
   const std::uint64_t missing = header.bytes - partial_.size();
   if (header.piece > Piece::last || begins != (bytes_ == 0) ||
       (!begins && header.bytes != bytes_) || bytes > missing || (ends && bytes != missing)) {
-    fail(WEIR_STATUS_NETWORK_ERROR, "it is no part of a message of {} bytes", header.bytes);
+    fail(WEIR_STATUS_NETWORK_ERROR, "it is not part of a message of {} bytes", header.bytes);
   }
 }
 

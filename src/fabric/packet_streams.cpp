@@ -86,7 +86,7 @@ bool PacketStreams::send(Rank to, PacketKind kind, std::span<const std::byte> fi
 PacketKind PacketStreams::open(Rank from, std::span<const std::byte>& packet) {
   Stream& stream = streams_[from];
   const auto header = cut_off<PacketHeader>(packet);
-  if (!header.sound()) fail(WEIR_STATUS_NETWORK_ERROR, "its header is none of weir's");
+  if (!header.sound()) fail(WEIR_STATUS_NETWORK_ERROR, "its header is not one of weir's");
   if (header.format == PacketHeader::Format::summed) cut_off_checksum(packet);
   if (header.bytes != packet.size()) {
     fail(WEIR_STATUS_NETWORK_ERROR, "it has {} bytes where its header says {}", packet.size(),

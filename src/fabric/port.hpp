@@ -124,13 +124,13 @@ class Port {
   void release(void* memory) noexcept { operations_.release(memory); }
   /// Returns the position of memory from allocate() for the other ranks, if they can read it in
   /// place.
-  std::optional<std::uint64_t> place_of(const void* memory) const noexcept {
-    return transport_->place_of(memory);
+  std::optional<std::uint64_t> offset_of(const void* memory) const noexcept {
+    return transport_->offset_of(memory);
   }
   /// Returns the memory of another rank, or of this one, at a position; null if the position is not
   /// valid.
-  const std::byte* memory_of(Rank owner, std::uint64_t place, std::uint64_t bytes) const noexcept {
-    return transport_->link().memory_of(owner, place, bytes);
+  const std::byte* memory_of(Rank owner, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return transport_->link().memory_of(owner, offset, bytes);
   }
 
   /// Puts or gets several runs at once, if that needs no help of another process. False: the caller

@@ -214,9 +214,9 @@ bool PortMessages::push_to(Rank to) {
   while (!peer.messages.empty()) {
     Message& message = peer.messages.front();
     const std::size_t before = message.sent;
-    const bool over = lost_ranks_.is_lost(to) || send_rest(message);
-    moved |= over || message.sent != before;
-    if (!over) break;
+    const bool complete = lost_ranks_.is_lost(to) || send_rest(message);
+    moved |= complete || message.sent != before;
+    if (!complete) break;
     note_waiting(message, false);
     peer.messages.pop_front();
   }
@@ -246,7 +246,7 @@ void PortMessages::listen(Channel channel, Listener* listener) {
 
 bool PortMessages::deliver_own() noexcept {
   bool any = false;
-  for (std::size_t left = own_.size(); left > 0 && !own_.empty(); --left) {
+  for (std::size_t remaining = own_.size(); remaining > 0 && !own_.empty(); --remaining) {
     Messages one;
     one.splice(one.begin(), own_, own_.begin());
     const Message& message = one.front();
@@ -279,7 +279,7 @@ void PortMessages::deliver(Rank from, Channel channel, std::span<const std::byte
     return listener->on_message(from, message);
   }
   if (kept_bytes_[index].load() + message.size() > kKeptBytes) {
-    fail(WEIR_STATUS_NETWORK_ERROR, "nobody listens to channel {}, and {} MiB are waiting there",
+    fail(WEIR_STATUS_NETWORK_ERROR, "channel {} has no listener, and {} MiB are waiting there",
          index, kKeptBytes >> 20);
   }
   kept_[index].push_back({from, channel, std::vector<std::byte>(message.begin(), message.end())});

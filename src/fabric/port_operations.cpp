@@ -135,7 +135,7 @@ void PortOperations::start(OneSided operation, Completion* done) {
 void PortOperations::check_room_inside(Rank to, std::uint32_t pending) {
   if (pending < kMostInside) return;
   fail(WEIR_STATUS_BUSY,
-       "cannot start another operation on rank {}: {} are under way, the most of a handler; start "
+       "cannot start another operation on rank {}: {} are in flight, the most of a handler; start "
        "fewer in handlers, or outside",
        to, pending);
 }
@@ -248,11 +248,11 @@ void PortOperations::finish(const Started& started, std::int64_t old, Outcome ou
 Outcome PortOperations::flush(Rank to, std::int64_t timeout_ns) {
   if (to >= info_.ranks) lost_ranks_.check_alive(to, "flush");
   Account& mine = account();
-  const auto over = [&] { return mine.pending[to].load() == 0; };
-  if (!progress_.wait_until(over, timeout_ns, "operations that are under way")) {
+  const auto complete = [&] { return mine.pending[to].load() == 0; };
+  if (!progress_.wait_until(complete, timeout_ns, "operations in flight")) {
     return failed_outcome(
         WEIR_STATUS_TIMEOUT,
-        fmt::format("{} operations on rank {} are still under way", mine.pending[to].load(), to)
+        fmt::format("{} operations on rank {} are still in flight", mine.pending[to].load(), to)
             .c_str());
   }
   const SpinGuard guard(mine.lock);

@@ -78,8 +78,8 @@ void PortProgress::leave_out_this_thread() noexcept { noted_by() = serial_; }
 
 bool PortProgress::try_lock() noexcept {
   if (tracks_) note_thread();
-  const void* nobody = nullptr;
-  return holder_.load() == nullptr && holder_.compare_exchange_strong(nobody, this_thread());
+  const void* no_holder = nullptr;
+  return holder_.load() == nullptr && holder_.compare_exchange_strong(no_holder, this_thread());
 }
 
 bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
@@ -169,7 +169,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
   check_may_wait(what.text);
   const TransportInfo& info = transport_.info();
   const bool polls = timeout_ns == 0 && info.seeded, endless = timeout_ns < 0;
-  const bool tells = info.seeded || endless;
+  const bool reports = info.seeded || endless;
   const std::int64_t deadline = polls ? sys::kNever : sys::deadline_after(timeout_ns);
   SpinLimit spin(wait_spin_ns_);
   KnownWait wait(link_, what.text,
@@ -182,15 +182,16 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
       spin.found();
     } else if (!spin.again()) {
       if (sys::now_ns() >= deadline) return done();
-      const Idle idle = tells ? tell_idle(done, wait) : Idle::known;
-      if (idle == Idle::over) return done();
-      const bool tells_again = idle == Idle::unknown && tracks_;
+      const Idle idle = reports ? report_idle(done, wait) : Idle::known;
+      if (idle == Idle::ended) return done();
+      const bool reports_again = idle == Idle::unknown && tracks_;
       const std::int64_t until =
-          tells_again ? std::min(deadline, sys::now_ns() + kUntilTold) : deadline;
+          reports_again ? std::min(deadline, sys::now_ns() + kBeforeNextReport) : deadline;
       entry.enter();
       const CountedSleeper sleeper(sleepers_);
-      spin_or_sleep(done, until, spin, idle == Idle::known ? &wait : nullptr) ? spin.found()
-                                                                              : spin.in_vain();
+      spin_or_sleep(done, until, spin, idle == Idle::known ? &wait : nullptr)
+          ? spin.found()
+          : spin.found_nothing();
     }
     if (deadline != sys::kNever && sys::now_ns() >= deadline) return done();
   }
@@ -200,7 +201,7 @@ bool PortProgress::wait_until(const std::function<bool()>& done, std::int64_t ti
 
 /// Reports the wait to the transport. Throws Error if it can never end. Returns Idle::unknown if
 /// another thread holds the progress lock, so that the report is impossible.
-PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, IdleWait& wait) {
+PortProgress::Idle PortProgress::report_idle(const std::function<bool()>& done, IdleWait& wait) {
   if (!try_lock()) return Idle::unknown;
   bool happened = false, idle = false;
   std::optional<std::string> end;
@@ -216,7 +217,7 @@ PortProgress::Idle PortProgress::tell_idle(const std::function<bool()>& done, Id
   unlock();
   if (happened) notify();
   if (end && !end->empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", *end);
-  if (end) return Idle::over;
+  if (end) return Idle::ended;
   return idle ? Idle::known : Idle::unknown;
 }
 
@@ -232,7 +233,7 @@ bool PortProgress::spin_or_sleep(const std::function<bool()>& done, std::int64_t
   const std::uint32_t bell = link_.bell();
   if (done() || (wait != nullptr && is_old(*wait))) return false;
   if (progress()) return true;
-  if (!transport_.info().can_sleep) deadline = std::min(deadline, spin.end_of_nap());
+  if (!transport_.info().can_sleep) deadline = std::min(deadline, spin.end_of_sleep());
   transport_.wait(bell, deadline);
   return false;
 }
@@ -272,13 +273,13 @@ void PortProgress::call_hook() noexcept {
 void PortProgress::run_thread() noexcept {
   sys::run_promptly();
   thread_id_.store(this_thread());
-  SpinLimit spin(spin_ns_, kNapsBesideWork);
+  SpinLimit spin(spin_ns_, kSleepsBesideWork);
   std::uint32_t seen = 0;
   const auto stopped = [this] { return stop_.load() != 0; };
   while (!stopped()) {
     if (callers_make_progress(seen)) {
       park_timed(seen);
-      spin.others_look();
+      spin.others_poll();
     } else if (progress()) {
       call_hook();
       spin.found();
@@ -287,7 +288,7 @@ void PortProgress::run_thread() noexcept {
       const bool found = spin_or_sleep(stopped, sys::kNever, spin, nullptr);
       thread_sleeps_.store(false);
       if (found) call_hook();
-      found ? spin.found() : spin.in_vain();
+      found ? spin.found() : spin.found_nothing();
     }
   }
 }

@@ -86,7 +86,7 @@ class PortProgress {
  private:
   static constexpr std::int64_t kHybridPark = 1'000'000;
   /// Until the transport is notified of a wait.
-  static constexpr std::int64_t kUntilTold = 1'000'000;
+  static constexpr std::int64_t kBeforeNextReport = 1'000'000;
   /// Longer spinning where a sleep ends at a fixed time only.
   static constexpr std::int64_t kPollsInsteadOfSleep = 20;
 
@@ -95,9 +95,9 @@ class PortProgress {
   enum class Idle : std::uint8_t {
     unknown,  ///< the transport was not asked
     known,
-    over,  ///< the wait ends without a result
+    ended,  ///< the wait ends without a result
   };
-  Idle tell_idle(const std::function<bool()>& done, IdleWait& wait);
+  Idle report_idle(const std::function<bool()>& done, IdleWait& wait);
   bool step_once() noexcept;
   void note_thread() noexcept;
   bool is_old(const IdleWait& wait) const noexcept;

@@ -120,7 +120,7 @@ RemoteOperations::Slot* RemoteOperations::find(std::uint64_t token, Rank from) n
 void RemoteOperations::take_reply(Rank from, PacketKind kind, std::span<const std::byte> body) {
   const auto reply = cut_off<ReplyPacket>(body);
   Slot* const slot = find(reply.token, from);
-  if (slot == nullptr) fail(WEIR_STATUS_NETWORK_ERROR, "it answers what nobody asked");
+  if (slot == nullptr) fail(WEIR_STATUS_NETWORK_ERROR, "it answers a request that was not made");
   const OneSided& operation = slot->operation;
   if (kind != answer_to(operation.kind)) {
     fail(WEIR_STATUS_NETWORK_ERROR, "it answers another question than was asked");

@@ -43,17 +43,17 @@ void Transport::leave_at_exit() noexcept {
   }
 }
 
-void Transport::leave(PacketKind farewell) noexcept {
+void Transport::leave(PacketKind notice) noexcept {
   const std::int64_t deadline = sys::deadline_after(info_.patience_ns);
-  struct Nobody final : TransportSink {
+  struct Discard final : TransportSink {
     void arrived(Rank, std::span<const std::byte>) noexcept override {}
     void completed(void*, std::int64_t, Outcome) noexcept override {}
     void lost(Rank, const std::string&) noexcept override {}
-  } nobody;
+  } discard;
   Rank next = 0;
-  const auto over = [&] {
+  const auto all_sent = [&] {
     while (next < info_.ranks &&
-           (next == info_.rank || liveness_.is_lost(next) || packets_.send(next, farewell))) {
+           (next == info_.rank || liveness_.is_lost(next) || packets_.send(next, notice))) {
       ++next;
     }
     return next == info_.ranks && link_->drained();
@@ -62,9 +62,9 @@ void Transport::leave(PacketKind farewell) noexcept {
   for (;;) {
     const std::uint32_t bell = link_->bell();
     const std::uint64_t since = link_->activity();
-    if (!server_.has_answers() && over()) break;
+    if (!server_.has_answers() && all_sent()) break;
     if (sys::now_ns() >= deadline) break;
-    if (progress(nobody)) continue;
+    if (progress(discard)) continue;
     try {
       static_cast<void>(link_->idle(wait, since));
     } catch (...) {  // no memory: the next pass reports it

@@ -46,8 +46,8 @@ class TransportSink {
 
 /// A network as one rank sees it. The same code runs over every link.
 ///
-/// One thread at a time calls it, the holder of the progress lock, except reserve(), place_of() and
-/// wait(): any thread, concurrently with other calls. What needs no packet is asked of link().
+/// One thread at a time calls it, the holder of the progress lock, except reserve(), offset_of()
+/// and wait(): any thread, concurrently with other calls. What needs no packet is asked of link().
 ///
 /// A rank that leaves announces it, and whether it has closed the fabric; to the other ranks it is
 /// lost without a failure of its own. The destructor leaves, and waits a bounded time until
@@ -76,8 +76,8 @@ class Transport final : private PacketSink {
   /// The other parts have at most 64 bytes. False: the caller keeps the memory.
   bool send_reserved(Rank to, Parts parts) noexcept;
   /// Nothing where packets carry checksums: data read in place would have none.
-  std::optional<std::uint64_t> place_of(const void* memory) const noexcept {
-    return packets_.sends_checksums() ? std::nullopt : link_->place_of(memory);
+  std::optional<std::uint64_t> offset_of(const void* memory) const noexcept {
+    return packets_.sends_checksums() ? std::nullopt : link_->offset_of(memory);
   }
 
   /// Starts an operation. False: no room now. Operations are not ordered relative to each other or
@@ -110,7 +110,7 @@ class Transport final : private PacketSink {
 
  private:
   bool receive() noexcept;
-  void leave(PacketKind farewell) noexcept;
+  void leave(PacketKind notice) noexcept;
   void packet(Rank from, std::span<const std::byte> bytes) noexcept override;
   void take(Rank from, PacketKind kind, std::span<const std::byte> body);
   bool progress_link() noexcept;

@@ -14,9 +14,9 @@ namespace weir::rt {
 /// rank's part.
 class Window {
  public:
-  /// Exposes this rank's part; the other ranks learn of it in meet(). Null: allocates memory.
-  /// Throws Error; {timeout} if another thread holds the progress lock until the deadline, or the
-  /// memory is not allocated by then.
+  /// Exposes this rank's part; the other ranks learn of it in create_on_all_ranks(). Null:
+  /// allocates memory. Throws Error; {timeout} if another thread holds the progress lock until the
+  /// deadline, or the memory is not allocated by then.
   Window(Port& port, void* memory, std::size_t bytes, std::int64_t deadline_ns);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -26,7 +26,8 @@ class Window {
   /// all ranks. If it throws on one rank, it throws on all ranks; nothing that can fail may be left
   /// for afterwards.
   template <class Make>
-  static void meet(Collectives& collectives, std::int64_t timeout_ns, const Make& make) {
+  static void create_on_all_ranks(Collectives& collectives, std::int64_t timeout_ns,
+                                  const Make& make) {
     const std::int64_t deadline = sys::deadline_after(timeout_ns);
     Window* own = nullptr;
     try {

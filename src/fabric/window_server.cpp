@@ -72,7 +72,7 @@ bool WindowServer::push(Answer& answer) noexcept {
 
 bool WindowServer::push() noexcept {
   bool moved = false;
-  for (std::size_t left = answers_.size(); left > 0; --left) {
+  for (std::size_t remaining = answers_.size(); remaining > 0; --remaining) {
     Answer answer = answers_.front();
     answers_.pop_front();
     if (push(answer)) {

@@ -58,7 +58,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
       ranks_(hub_.port().ranks()),
       hellos_(ranks_),
       hellos_missing_(ranks_ - 1),
-      gone_(ranks_) {
+      why_lost_(ranks_) {
   hub_.enter(*this, number_);
   try {
     const HaloRequest request = read();
@@ -75,7 +75,7 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
     agree(options);
   } catch (const std::exception& error) {
     // All ranks detect a difference between hellos themselves; other failures must be sent to them.
-    if (!all_hellos_sent_ && !has_failed()) tell_all(Kind::failure, error.what());
+    if (!all_hellos_sent_ && !has_failed()) send_to_all(Kind::failure, error.what());
     hub_.leave(number_);
     throw;
   }
@@ -213,26 +213,26 @@ void Halo::compare(const std::string& mine) const {
 }
 
 bool Halo::await_none(std::size_t Halo::*missing, std::int64_t timeout_ns, const char* what) {
-  const auto over = [&] {
+  const auto complete = [&] {
     sys::Lock lock(mutex_);
     if (this->*missing > 0) throw_failure();
     return this->*missing == 0;
   };
-  return hub_.port().wait_until(over, timeout_ns, what);
+  return hub_.port().wait_until(complete, timeout_ns, what);
 }
 
 void Halo::throw_failure() const {
   if (!failure_.ok()) throw Error(failure_.status, failure_.message);
-  const auto refuse_gone = [this](Rank rank) WEIR_REQUIRES(mutex_) {
-    if (!gone_[rank].empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", gone_[rank]);
+  const auto refuse_lost = [this](Rank rank) WEIR_REQUIRES(mutex_) {
+    if (!why_lost_[rank].empty()) fail(WEIR_STATUS_NETWORK_ERROR, "{}", why_lost_[rank]);
   };
   for (Rank rank = 0; rank < ranks_ && hellos_missing_ > 0; ++rank) {
-    if (rank != rank_ && hellos_[rank].empty()) refuse_gone(rank);
+    if (rank != rank_ && hellos_[rank].empty()) refuse_lost(rank);
   }
   // A rank that has finished its step may leave while others still work: only missing messages
   // count.
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (peers_[i].next < started_) refuse_gone(layout_->plan.peers[i].rank);
+    if (peers_[i].next < started_) refuse_lost(layout_->plan.peers[i].rank);
   }
 }
 
@@ -251,7 +251,7 @@ std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
 }
 
 void Halo::abort_exchange(std::string_view why) noexcept {
-  if (!std::exchange(has_left_, true)) tell_all(Kind::left, why);
+  if (!std::exchange(has_left_, true)) send_to_all(Kind::leave, why);
 }
 
 template <class Step>
@@ -260,13 +260,13 @@ void Halo::attempt(const Step& step) {
     step();
   } catch (...) {
     const weir_status status = current_exception_outcome(WEIR_STATUS_INTERNAL).status;
-    const bool harmless = status == WEIR_STATUS_BUSY || status == WEIR_STATUS_TIMEOUT ||
-                          status == WEIR_STATUS_INVALID_ARGUMENT;
+    const bool recoverable = status == WEIR_STATUS_BUSY || status == WEIR_STATUS_TIMEOUT ||
+                             status == WEIR_STATUS_INVALID_ARGUMENT;
     sys::Lock lock(mutex_);
-    const bool goes_on = harmless && failure_.ok();
-    const bool tells = !goes_on && !failure_announced_;
+    const bool goes_on = recoverable && failure_.ok();
+    const bool announces = !goes_on && !failure_announced_;
     lock.unlock();
-    if (tells) abort_exchange("cannot go on with its halo");
+    if (announces) abort_exchange("cannot go on with its halo");
     throw;
   }
 }
@@ -391,7 +391,7 @@ void Halo::copy_own() {
     const std::string wrong = check.unpack(tagged.data(), each.to, started_ - 1);
     if (wrong.empty()) continue;
     fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
-    tell_all(Kind::failure, wrong);
+    send_to_all(Kind::failure, wrong);
     fail_argument("{}", wrong);
   }
 }
@@ -409,7 +409,7 @@ void Halo::take(Parts parts, std::span<const std::byte> message) {
     at += check.bytes(part);
     if (wrong.empty()) continue;
     fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
-    tell_all(Kind::failure, wrong);
+    send_to_all(Kind::failure, wrong);
     return;
   }
 }
@@ -440,7 +440,7 @@ void Halo::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
         return;
       }
       case Kind::cells: return receive_cells(from, step, body);
-      case Kind::left: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
+      case Kind::leave: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
       case Kind::failure:
         mark_failure_announced();
         return fail_with(WEIR_STATUS_NETWORK_ERROR,
@@ -496,7 +496,7 @@ void Halo::receive_cells(Rank from, std::uint64_t step, std::span<const std::byt
 void Halo::lost(Rank rank, const std::string& why) noexcept {
   try {
     sys::Lock lock(mutex_);
-    if (gone_[rank].empty()) gone_[rank] = why;
+    if (why_lost_[rank].empty()) why_lost_[rank] = why;
   } catch (...) {
     fail_with(WEIR_STATUS_NETWORK_ERROR, "a rank is lost");
   }
@@ -507,7 +507,7 @@ void Halo::mark_failure_announced() noexcept {
   failure_announced_ = true;
 }
 
-void Halo::tell_all(Kind kind, std::string_view message) noexcept {
+void Halo::send_to_all(Kind kind, std::string_view message) noexcept {
   if (kind == Kind::failure) mark_failure_announced();
   for (Rank rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || !hub_.port().alive(rank)) continue;

@@ -65,7 +65,7 @@ class Halo final : private GroupHub::Member {
   enum Kind : GroupHub::Kind {
     hello,   ///< description of the sender's halo, in lines
     cells,   ///< cells of one step
-    left,    ///< the sender takes no more part
+    leave,   ///< the sender takes no more part
     failure  ///< why no rank can continue
   };
   /// State that depends on the options.
@@ -130,7 +130,7 @@ class Halo final : private GroupHub::Member {
   void take_early(std::size_t index, std::size_t count);
   std::size_t wire_bytes(Parts parts) const noexcept;
   void mark_failure_announced() noexcept;
-  void tell_all(Kind kind, std::string_view message) noexcept;
+  void send_to_all(Kind kind, std::string_view message) noexcept;
 
   GroupHub& hub_;
   const Rank rank_, ranks_;
@@ -145,7 +145,7 @@ class Halo final : private GroupHub::Member {
   sys::Mutex mutex_;
   std::vector<std::string> hellos_;  ///< by rank; "": not received yet
   std::size_t hellos_missing_ WEIR_GUARDED_BY(mutex_) = 0;
-  std::vector<std::string> gone_
+  std::vector<std::string> why_lost_
       WEIR_GUARDED_BY(mutex_);                ///< why a rank sends no more messages; "": it does
   std::uint64_t started_ = 0, finished_ = 0;  ///< number of steps
   std::size_t missing_ WEIR_GUARDED_BY(mutex_) = 0;  ///< missing messages of the started step

@@ -166,8 +166,8 @@ std::string HaloCheck::compare(const CellTag& tag, const HaloTransfer& transfer,
 
 bool HaloCheck::same_cell(const GridCell& a, const GridCell& b) const {
   for (std::size_t d = 0; d < 3; ++d) {
-    const std::int64_t apart = a[d] - b[d];
-    if (apart != 0 && !(grid_.periodic[d] && apart % grid_.cells[d] == 0)) return false;
+    const std::int64_t distance = a[d] - b[d];
+    if (distance != 0 && !(grid_.periodic[d] && distance % grid_.cells[d] == 0)) return false;
   }
   return true;
 }

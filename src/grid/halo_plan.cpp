@@ -131,8 +131,8 @@ std::vector<HaloTransfer> read_transfers(const Partition& grid, const HaloShape&
       // For cells far outside of the grid the difference could overflow.
       const std::int64_t far = 4 * (grid.cells[d] + shape.width[d]);
       if (asked.target[d] < -far || asked.target[d] > far) {
-        fail_argument("transfer {} goes to cell {} in {}: that is no halo", i, asked.target[d],
-                      kDimensionNames[d]);
+        fail_argument("transfer {} goes to cell {} in {}: that is not in a halo", i,
+                      asked.target[d], kDimensionNames[d]);
       }
       if (asked.source.begin[d] >= -far && asked.source.begin[d] <= far) {
         transfer.shift[d] = asked.target[d] - asked.source.begin[d];
@@ -196,10 +196,10 @@ BlockArrays::BlockArrays(const Partition& grid, const HaloShape& shape, Rank ran
         fail_argument("field {} of block {} has rows {} bytes apart, which are {} long with halos",
                       field, i, given.row, row);
       }
-      const std::size_t rows_apart = extent(1) > 1 ? given.row : row;
-      if (extent(2) > 1 && given.plane / extent(1) < rows_apart) {
+      const std::size_t row_stride = extent(1) > 1 ? given.row : row;
+      if (extent(2) > 1 && given.plane / extent(1) < row_stride) {
         fail_argument("field {} of block {} has planes {} bytes apart: {} rows take {}", field, i,
-                      given.plane, extent(1), extent(1) * rows_apart);
+                      given.plane, extent(1), extent(1) * row_stride);
       }
     }
   }

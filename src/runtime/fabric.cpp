@@ -110,14 +110,14 @@ void expect(const Outcome& outcome) {
 }
 
 template <class Number>
-Number combine(weir_fabric_op op, Number left, Number right) noexcept {
-  if (op == WEIR_FABRIC_OP_MIN) return std::min(left, right);
-  if (op == WEIR_FABRIC_OP_MAX) return std::max(left, right);
+Number combine(weir_fabric_op op, Number first, Number second) noexcept {
+  if (op == WEIR_FABRIC_OP_MIN) return std::min(first, second);
+  if (op == WEIR_FABRIC_OP_MAX) return std::max(first, second);
   if constexpr (std::is_same_v<Number, std::int64_t>) {
-    return static_cast<Number>(static_cast<std::uint64_t>(left) +
-                               static_cast<std::uint64_t>(right));
+    return static_cast<Number>(static_cast<std::uint64_t>(first) +
+                               static_cast<std::uint64_t>(second));
   } else {
-    return left + right;
+    return first + second;
   }
 }
 
@@ -246,7 +246,7 @@ void close_fabric(weir_fabric& fabric) {
 
 weir_window* Fabric::create_window(void* memory, std::size_t bytes, std::int64_t timeout_ns) {
   std::list<Owned<weir_window>> made;
-  Window::meet(collectives_, timeout_ns, [&](std::int64_t deadline) -> Window& {
+  Window::create_on_all_ranks(collectives_, timeout_ns, [&](std::int64_t deadline) -> Window& {
     made.emplace_back().reset(new weir_window(*this, memory, bytes, deadline));
     return *made.front();
   });
@@ -333,7 +333,7 @@ void Fabric::on_message(Rank from, std::span<const std::byte> message) noexcept 
 }
 
 /// Whether all other ranks have left or are lost, and there was one.
-bool Fabric::is_alone() const noexcept {
+bool Fabric::all_peers_lost() const noexcept {
   for (Rank rank = 0; rank < port_->ranks(); ++rank) {
     if (rank != port_->rank() && port_->alive(rank)) return false;
   }
@@ -341,21 +341,22 @@ bool Fabric::is_alone() const noexcept {
 }
 
 bool Fabric::progress(std::int64_t timeout_ns) {
-  const auto news = [this] { return handled_.load() != seen_.load(); };
+  const auto has_message = [this] { return handled_.load() != seen_.load(); };
   // If the transport detects stalls, it reports more than the error below.
   const bool stalls = timeout_ns < 0 && port_->info().sees_stalls;
-  bool heard = false;  // another thread may take the message meanwhile
-  const auto over = [&] {
-    heard = news();
-    return heard || (!stalls && is_alone());
+  bool received = false;  // another thread may take the message meanwhile
+  const auto done = [&] {
+    received = has_message();
+    return received || (!stalls && all_peers_lost());
   };
-  const bool any = port_->wait_until(over, timeout_ns, "a message");
-  for (; any && !heard; heard = news()) {
+  const bool any = port_->wait_until(done, timeout_ns, "a message");
+  for (; any && !received; received = has_message()) {
     if (port_->progress()) continue;
     bool quiet = false;  // nor does another thread run the handler
-    port_->as_listener([&] { quiet = !news(); });
+    port_->as_listener([&] { quiet = !has_message(); });
     if (!quiet) break;
-    fail(WEIR_STATUS_NETWORK_ERROR, "no message will come: all other ranks are gone, {}",
+    fail(WEIR_STATUS_NETWORK_ERROR,
+         "no message will come: all other ranks have left or are lost, {}",
          port_->why_lost(port_->rank() == 0 ? 1 : 0));
   }
   seen_.store(handled_.load());

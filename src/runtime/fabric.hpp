@@ -80,7 +80,7 @@ class Fabric : private Listener {
   void send(Rank to, std::span<const std::byte> message);
   /// Returns false at the deadline.
   bool progress(std::int64_t timeout_ns);
-  bool is_alone() const noexcept;
+  bool all_peers_lost() const noexcept;
   weir_window* create_window(void* memory, std::size_t bytes, std::int64_t timeout_ns);
   void destroy_window(weir_window* window) noexcept;
   ConveyorHub& conveyors() noexcept { return conveyor_hub_; }

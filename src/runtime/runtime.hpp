@@ -70,17 +70,17 @@ class Runtime : public Registry {
   // For the watchdog.
   /// Calls use(queues). The queues are not destroyed meanwhile.
   void with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use);
-  /// Calls look(queue) for all queues, without allocating. It must not create or destroy queues.
-  template <class Look>
-  void each_queue(const Look& look) const {
+  /// Calls visit(queue) for all queues, without allocating. It must not create or destroy queues.
+  template <class Visit>
+  void each_queue(const Visit& visit) const {
     sys::Lock lock(mutex_);
-    for (const auto& queue : queues_) look(*queue);
+    for (const auto& queue : queues_) visit(*queue);
   }
   /// The same for pipelines.
-  template <class Look>
-  void each_pipeline(const Look& look) const {
+  template <class Visit>
+  void each_pipeline(const Visit& visit) const {
     sys::Lock lock(mutex_);
-    for (const auto& pipeline : pipelines_) look(*pipeline);
+    for (const auto& pipeline : pipelines_) visit(*pipeline);
   }
 
  private:

@@ -106,10 +106,10 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
     weir_fabric& fabric = weir_fabric::check(options.fabric);
     services.emplace(ShareGroup::Services{fabric.port(), fabric.collectives(), fabric.share_hub()});
   }
-  ShareGroup::CollectiveJoin meeting(services, Share::describe(options), options.timeout_ns);
+  ShareGroup::CollectiveJoin join(services, Share::describe(options), options.timeout_ns);
   if (options.enqueue == nullptr) fail_argument("the function of a share is NULL");
   Owned<weir_share> share(
-      new weir_share(*this, options, std::move(name), std::move(enqueue), meeting));
+      new weir_share(*this, options, std::move(name), std::move(enqueue), join));
   share->start();
   weir_share* const handle = share.get();
   sys::Lock lock(mutex_);
@@ -165,15 +165,15 @@ void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
 WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  const auto left = [&] { return time_until(deadline); };
+  const auto remaining = [&] { return time_until(deadline); };
   const PinnedQueues queues(*this);
   for (weir_queue* queue : queues.list()) {
-    WaitResult result = queue->synchronize(left());
+    WaitResult result = queue->synchronize(remaining());
     if (result.timed_out()) return result;
     const sys::Lock lock(mutex_);
     if (unreported_failure_.status == WEIR_STATUS_OK) unreported_failure_ = std::move(result);
   }
-  WaitResult result = drain_all(left());
+  WaitResult result = drain_all(remaining());
   if (result.timed_out()) return result;
   const sys::Lock lock(mutex_);
   WaitResult first = std::exchange(unreported_failure_, {});

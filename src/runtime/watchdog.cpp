@@ -66,9 +66,9 @@ void add_running(std::string& text, const Place& place, const Owners& owners) {
 void add_stream(std::string& text, const Stream& stream, const StreamReport* report,
                 const Owners& owners) {
   const auto out = std::back_inserter(text);
-  const std::uint64_t left = stream.in_flight();
+  const std::uint64_t in_flight = stream.in_flight();
   fmt::format_to(out, "  stream '{}' of place '{}': {} in flight\n", stream.name(),
-                 stream.place().name(), left);
+                 stream.place().name(), in_flight);
   if (report == nullptr) {
     text += "    no worker has time to say what they wait for\n";
     return;
@@ -78,23 +78,23 @@ void add_stream(std::string& text, const Stream& stream, const StreamReport* rep
     for (const std::uint64_t id : line.events) text += ", the event of " + name_of(id, owners);
     text += "\n";
   }
-  if (left > report->lines().size()) {
-    fmt::format_to(out, "    and {} more\n", left - report->lines().size());
+  if (in_flight > report->lines().size()) {
+    fmt::format_to(out, "    and {} more\n", in_flight - report->lines().size());
   }
 }
 
 std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_ns) {
   const Streams& streams = owners.streams;
   std::vector<std::shared_ptr<StreamReport>> reports(streams.size());
-  std::uint64_t left = 0;
+  std::uint64_t in_flight = 0;
   for (std::size_t i = 0; i < streams.size(); ++i) {
-    left += streams[i]->in_flight();
+    in_flight += streams[i]->in_flight();
     if (streams[i]->in_flight() == 0) continue;
     reports[i] = std::make_shared<StreamReport>();
     streams[i]->request_report(reports[i]);
   }
   std::string text =
-      fmt::format("no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns), left,
+      fmt::format("no action has ended for {:.1f} s, {} in flight{}\n", seconds(for_ns), in_flight,
                   runtime.virtual_time() ? "; virtual time passes while a thread waits" : "");
   runtime.each_place([&](const Place& place) { add_running(text, place, owners); });
   const std::int64_t deadline = sys::now_ns() + kAnswerNs;
@@ -126,20 +126,20 @@ void Watchdog::watch() {
     leave_.wait_until(lock, sys::now_ns() + period);
     if (leaving_) return;
     lock.unlock();
-    look(sys::now_ns());
+    check(sys::now_ns());
     lock.lock();
   }
 }
 
-void Watchdog::look(std::int64_t now_ns) {
+void Watchdog::check(std::int64_t now_ns) {
   weir_stats stats = WEIR_STATS_INIT;
   runtime_.get_stats(stats);
   bool in_flight = stats.actions_completed < stats.actions_enqueued;
   std::uint64_t completed = stats.actions_completed;
   runtime_.each_queue([&](const Queue& queue) {
-    const std::uint64_t over = queue.completed();
-    completed += over;
-    in_flight = in_flight || over < queue.submitted();
+    const std::uint64_t completed_tasks = queue.completed();
+    completed += completed_tasks;
+    in_flight = in_flight || completed_tasks < queue.submitted();
   });
   runtime_.each_pipeline([&](weir_pipeline& pipeline) {
     completed += pipeline.flow().movement();

@@ -30,7 +30,7 @@ class Watchdog {
 
  private:
   void watch();
-  void look(std::int64_t now_ns);
+  void check(std::int64_t now_ns);
   std::string report(std::int64_t for_ns) const;
 
   Runtime& runtime_;

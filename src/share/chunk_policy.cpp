@@ -118,7 +118,7 @@ class LearnedChunks final : public ChunkPolicy {
     if (own.speed <= 0) return 1;
     const double item_ns = view.items.work(view.next, view.next + 1) / own.speed;
     if (own.free_ns + item_ns > end_without(view)) return 0;
-    const double own_work = own.speed * (end_of(view, kNobody) - own.free_ns);
+    const double own_work = own.speed * (end_of(view, kNone) - own.free_ns);
     const std::uint64_t most = view.items.within(view.next, own_work);
     const std::uint64_t usual = view.items.within(view.next, own_work / kVisits);
     return std::min(most, std::max(usual, own.grain));
@@ -129,7 +129,7 @@ class LearnedChunks final : public ChunkPolicy {
   /// chunks detect a change of speed sooner: a slowdown by 10 costs two chunks of 10 times their
   /// time.
   static constexpr double kVisits = 32;
-  static constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
   /// Whether the place is known to take part in the remaining items.
   static bool counts(const ShareView& view, std::size_t place, std::size_t without) noexcept {

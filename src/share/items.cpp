@@ -21,14 +21,14 @@ Items::Items(std::uint64_t count, const double* work) : count_(count) {
 }
 
 std::uint64_t Items::within(std::uint64_t first, double work) const noexcept {
-  const std::uint64_t left = count_ - first;
+  const std::uint64_t remaining = count_ - first;
   if (!(work > 1) && sums_.empty()) return 1;
   if (sums_.empty()) {
-    return work < static_cast<double>(left) ? static_cast<std::uint64_t>(work) : left;
+    return work < static_cast<double>(remaining) ? static_cast<std::uint64_t>(work) : remaining;
   }
   const auto begin = sums_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = std::upper_bound(begin, sums_.end(), *begin + std::max(work, 0.0));
-  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(end - begin) - 1, 1, left);
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(end - begin) - 1, 1, remaining);
 }
 
 }  // namespace weir::rt

@@ -233,7 +233,7 @@ void Share::release() noexcept {
     state_.completed.end(registry().now_ns());
     if (root_ != nullptr && root_->dismiss()) continue;
     if (member_ != nullptr) {
-      group_->send_or_drop(0, ShareMessage::left, {}, "", "could not be told of the end");
+      group_->send_or_drop(0, ShareMessage::leave, {}, "", "could not be notified of the end");
     }
     if (group_ == nullptr && state_.completed.are_all()) state_.outcome.succeed();
     complete_signal_.deliver();
@@ -272,13 +272,15 @@ bool Share::wait_until_over(std::int64_t deadline_ns) {
   }
   constexpr std::int64_t kSlice =
       1'000'000;  // completions of chunks do not wake threads that wait for the fabric
-  const auto over = [this] { return complete_signal_.count() > 0; };
+  const auto complete = [this] { return complete_signal_.count() > 0; };
   for (;;) {
-    const std::int64_t left = deadline_ns == sys::kNever ? kSlice : deadline_ns - sys::now_ns();
-    if (group_->port().wait_until(over, std::clamp<std::int64_t>(left, 0, kSlice), "a share")) {
+    const std::int64_t remaining =
+        deadline_ns == sys::kNever ? kSlice : deadline_ns - sys::now_ns();
+    if (group_->port().wait_until(complete, std::clamp<std::int64_t>(remaining, 0, kSlice),
+                                  "a share")) {
       return true;
     }
-    if (left <= 0) return false;
+    if (remaining <= 0) return false;
   }
 }
 

@@ -55,7 +55,7 @@ ShareGroup::ShareGroup(CollectiveJoin& join, const std::vector<std::string>& nam
     fail(WEIR_STATUS_UNSUPPORTED, "a share of {} places: choose up to {} over all ranks",
          places_.size(), kMostPlaces);
   }
-  Window::meet(
+  Window::create_on_all_ranks(
       fabric_.collectives, time_left(join.deadline_ns_), [&](std::int64_t deadline) -> Window& {
         return window_.emplace(port_, nullptr, rank_ == 0 ? sizeof(std::int64_t) : 0, deadline);
       });
@@ -75,10 +75,10 @@ void ShareGroup::abandon(const Outcome& why) noexcept {
   }
   for (Rank rank = 0; rank < ranks(); ++rank) {
     if (rank == rank_ || (rank_ != 0 && rank != 0)) continue;
-    constexpr const char* kWhy = "could not be told that a share has failed";
+    constexpr const char* kWhy = "could not be notified that a share has failed";
     const auto kind = rank_ == 0 ? ShareMessage::complete : ShareMessage::failure;
     if (send_or_drop(rank, kind, {.status = why.status}, why.message, kWhy) && rank_ != 0) {
-      send_or_drop(0, ShareMessage::left, {}, "", kWhy);
+      send_or_drop(0, ShareMessage::leave, {}, "", kWhy);
     }
   }
 }
@@ -118,7 +118,7 @@ void ShareGroup::received(Rank from, GroupHub::Kind kind, std::uint64_t,
   ShareMessage message;
   if (body.size() < sizeof message || kind > ShareMessage::complete) return;
   std::memcpy(&message, body.data(), sizeof message);
-  const bool to_root = kind <= ShareMessage::left;
+  const bool to_root = kind <= ShareMessage::leave;
   if (to_root != (rank_ == 0) || (!to_root && from != 0)) return;
   const bool of_part = kind <= ShareMessage::request || kind == ShareMessage::assignment;
   const Rank owner = to_root ? from : rank_;

@@ -54,7 +54,7 @@ struct ShareMessage {
     returned,  ///< a place was lost with these items; the reason follows
     request,   ///< a place found no items, and waits for an assignment
     failure,   ///< the share has failed; the reason follows
-    left,      ///< the rank takes no more chunks
+    leave,     ///< the rank takes no more chunks
     // To the other ranks.
     assignment,     ///< items for a place
     status_update,  ///< `range.first` items are taken; reports of places follow (PeerReport)

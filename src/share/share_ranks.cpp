@@ -114,7 +114,8 @@ bool ShareRoot::dismiss() noexcept {
       state_.pending.add();
     }
     group_.send_or_drop(rank, ShareMessage::complete, {.status = why.status},
-                        why.failure ? why.failure->message : "", "could not be told of the end");
+                        why.failure ? why.failure->message : "",
+                        "could not be notified of the end");
   }
   return true;
 }
@@ -176,7 +177,7 @@ void ShareRoot::send_status(RemotePart& taker) noexcept {
 void ShareRoot::on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
                            std::span<const std::byte> rest) noexcept {
   state_.pending.enter();
-  if (kind == ShareMessage::left) {
+  if (kind == ShareMessage::leave) {
     remove_peer(from, false);
   } else if (kind == ShareMessage::failure) {
     state_.outcome.attempt([&] {
@@ -340,7 +341,7 @@ void ShareMember::announce_failure() noexcept {
   const WaitResult why = state_.outcome.failure();
   if (!group_.send_or_drop(0, ShareMessage::failure, {.status = why.status},
                            why.failure ? why.failure->message : "",
-                           "could not be told of a failure")) {  // only if the root is lost
+                           "could not be notified of a failure")) {  // only if the root is lost
     detach();
   }
 }

@@ -15,7 +15,7 @@ WRONG = (
     ("WEIR_TRANSPORT=mpi", "not started by mpirun"),
     ("WEIR_TRANSPORT=inproc", "for weir_fabric_simulate()"),
     ("WEIR_TRANSPORT=shm", "WEIR_RANKS is ''"),
-    ("WEIR_SEGMENT=0 WEIR_RANK=0 WEIR_RANKS=2", "descriptor 0 is no segment of a fabric of 2 ranks"),
+    ("WEIR_SEGMENT=0 WEIR_RANK=0 WEIR_RANKS=2", "descriptor 0 is not a segment of a fabric of 2 ranks"),
     ("WEIR_SEGMENT=x WEIR_RANK=0 WEIR_RANKS=2", "WEIR_SEGMENT is 'x'"),
     ("WEIR_SEGMENT=0 WEIR_RANK=2 WEIR_RANKS=2", "WEIR_RANK is 2: there are 2 ranks"),
     ("WEIR_PROGRESS=never", "choose from thread, caller, hybrid"),

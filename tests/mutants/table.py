@@ -362,10 +362,10 @@ MUTANTS = [
            "if (!growing_) {", "  static_cast<void>(explained);\n  {", SPEEDS),
     # Conveyors and halos.
     Mutant("a seed draws before all ranks wait", "src/fabric/inproc.cpp",
-           "    if (!is_idle(rank)) return look_for_absent(rank);\n", "",
+           "    if (!is_idle(rank)) return check_absent(rank);\n", "",
            ("scheduled_fabric_test",)),
     Mutant("a thread that has its answer counts as one that waits", "src/fabric/inproc.cpp",
-           "return !wait->end && wait->since == news; });", "return !wait->end; });",
+           "return !wait->end && wait->since == activity;", "return !wait->end;",
            ("scheduled_fabric_test",)),
     Mutant("an array that begins elsewhere is believed", "src/grid/halo.cpp",
            "    if (layout_->check) check_arrays(options);\n", "", GRID),

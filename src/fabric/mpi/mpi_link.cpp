@@ -63,7 +63,7 @@ int own_rank = 0;
 bool finalizes_well = true;  ///< no rank was lost without leaving
 bool has_left = false;       ///< this rank has begun to wait for the others
 MPI_Request leaving = MPI_REQUEST_NULL;
-volatile std::sig_atomic_t told_of_death = 0;
+volatile std::sig_atomic_t death_notified = 0;
 
 /// Receives and drops a message for which no receive is posted. Returns false if there is none.
 bool take_one(MPI_Comm communicator) noexcept {
@@ -100,7 +100,7 @@ bool await_others(MPI_Comm communicator, const Waits& waits) noexcept {
 
 /// Returns whether the launcher keeps ranks alive when one has died, so that some may never arrive.
 bool some_may_be_missing() noexcept {
-  return told_of_death != 0 || std::getenv("OMPI_MCA_orte_enable_recovery") != nullptr;
+  return death_notified != 0 || std::getenv("OMPI_MCA_orte_enable_recovery") != nullptr;
 }
 
 /// Waits up to kPatience for a thread that is leaving the fabric. Returns whether no thread is in
@@ -126,7 +126,7 @@ class FinalizeGuard {
   ~FinalizeGuard() {
     {
       const sys::Lock lock(mutex_);
-      over_ = true;
+      finished_ = true;
     }
     condition_.notify_all();
     thread_.join();
@@ -136,9 +136,9 @@ class FinalizeGuard {
   void watch(int status) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     sys::Lock lock(mutex_);
-    while (!over_ && condition_.wait_until(lock, deadline) == std::cv_status::no_timeout) {
+    while (!finished_ && condition_.wait_until(lock, deadline) == std::cv_status::no_timeout) {
     }
-    if (over_) return;
+    if (finished_) return;
     std::fprintf(stderr,
                  "weir: rank %d: MPI_Finalize() has not returned within %d s: left without it\n",
                  own_rank, static_cast<int>(kPatience.count()));
@@ -147,7 +147,7 @@ class FinalizeGuard {
 
   sys::Mutex mutex_;
   std::condition_variable_any condition_;
-  bool over_ WEIR_GUARDED_BY(mutex_) = false;
+  bool finished_ WEIR_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -158,9 +158,9 @@ class FinalizeGuard {
 /// more.
 void finalize(int status, void*) {
   if (getpid() != own_process || !await_link()) return;
-  int over = 0;
-  MPI_Finalized(&over);
-  if (over != 0 || !finalizes_well) return;
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized != 0 || !finalizes_well) return;
   if (!has_left) begin_to_leave(MPI_COMM_WORLD);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   const auto waits = [&] {
@@ -225,9 +225,9 @@ class MpiLink final : public Link {
 
   void leave() noexcept override {
     if (std::exchange(has_left_, true)) return;
-    int over = 0;
-    MPI_Finalized(&over);
-    if (over == 0) leave_mpi();
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0) leave_mpi();
     link_is_open = false;
   }
 
@@ -306,8 +306,8 @@ class MpiLink final : public Link {
 
   std::string why_lost(Rank rank) noexcept override { return reason(peers_[rank].why.c_str()); }
 
-  void cut(Rank rank, bool left) noexcept override {
-    finalizes_well = finalizes_well && left;
+  void cut(Rank rank, bool announced) noexcept override {
+    finalizes_well = finalizes_well && announced;
     peers_[rank].cut = true;
     forget_receives(rank);
     forget_sends(rank);
@@ -318,10 +318,10 @@ class MpiLink final : public Link {
   void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
     timespec time{};
     clock_gettime(CLOCK_MONOTONIC, &time);
-    const std::int64_t left = deadline_ns - (time.tv_sec * 1'000'000'000 + time.tv_nsec);
-    if (left <= 0) return;
+    const std::int64_t remaining = deadline_ns - (time.tv_sec * 1'000'000'000 + time.tv_nsec);
+    if (remaining <= 0) return;
     sys::Lock lock(mutex_);
-    condition_.wait_for(lock, std::chrono::nanoseconds(std::min(left, kLongestSleep)),
+    condition_.wait_for(lock, std::chrono::nanoseconds(std::min(remaining, kLongestSleep)),
                         [&] { return bell_.load() != bell; });
   }
 
@@ -491,9 +491,11 @@ class MpiLink final : public Link {
     heads_[rank] = MPI_REQUEST_NULL;
     for (Receive& receive : peer.receives) {
       if (receive.request == MPI_REQUEST_NULL) continue;
-      int over = 0;
+      int complete = 0;
       MPI_Cancel(&receive.request);
-      if (MPI_Test(&receive.request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && over) continue;
+      if (MPI_Test(&receive.request, &complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && complete) {
+        continue;
+      }
       MPI_Request_free(&receive.request);
       static_cast<void>(receive.buffer.release());  // MPI may still write to it
     }
@@ -542,7 +544,7 @@ void outlive_notices() {
 #ifdef MPICH_VERSION
   struct sigaction now {};
   if (sigaction(SIGUSR1, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
-  now.sa_handler = [](int) { told_of_death = 1; };
+  now.sa_handler = [](int) { death_notified = 1; };
   now.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &now, nullptr);
 #endif
@@ -550,11 +552,11 @@ void outlive_notices() {
 
 /// Returns a description of the error; "" if MPI is ready for calls from one thread at a time.
 std::string start_mpi(bool& was_running) {
-  int running = 0, over = 0, level = 0;
+  int running = 0, finalized = 0, level = 0;
   MPI_Initialized(&running);
-  MPI_Finalized(&over);
+  MPI_Finalized(&finalized);
   was_running = running != 0;
-  if (over != 0) return "MPI has been finalised: open the fabric before";
+  if (finalized != 0) return "MPI has been finalised: open the fabric before";
   if (running != 0) {
     MPI_Query_thread(&level);
     return level >= MPI_THREAD_SERIALIZED

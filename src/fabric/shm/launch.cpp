@@ -30,8 +30,8 @@ namespace {
 constexpr const char* kRank = "WEIR_RANK";
 constexpr const char* kRanks = "WEIR_RANKS";
 constexpr const char* kSegment = "WEIR_SEGMENT";
-constexpr int kLookMs = 100;     ///< between checks for stopped children
-constexpr int kBlindLookMs = 5;  ///< if the end of a child cannot wake this process
+constexpr int kCheckMs = 100;     ///< between checks for stopped children
+constexpr int kBlindCheckMs = 5;  ///< if the end of a child cannot wake this process
 constexpr int kSignalStatus = 128;
 
 /// A started process.
@@ -78,12 +78,12 @@ pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment) {
   return process;
 }
 
-void look(Child& child) {
+void check(Child& child) {
   int status = 0;
-  const pid_t told = waitpid(child.process, &status, WNOHANG | WUNTRACED | WCONTINUED);
-  child.unknown = told < 0 && errno == ECHILD;
+  const pid_t changed = waitpid(child.process, &status, WNOHANG | WUNTRACED | WCONTINUED);
+  child.unknown = changed < 0 && errno == ECHILD;
   if (child.unknown) child.status = 0;
-  if (told != child.process) return;
+  if (changed != child.process) return;
   if (WIFEXITED(status)) child.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) child.status = kSignalStatus + WTERMSIG(status);
   child.stopped = WIFSTOPPED(status);
@@ -97,7 +97,7 @@ class EndOfChildren {
     for (const Child& child : children) {
       const long end = syscall(SYS_pidfd_open, child.process, 0);
       ends_.push_back({static_cast<int>(end), POLLIN, 0});
-      if (end < 0) look_ms_ = kBlindLookMs;
+      if (end < 0) check_ms_ = kBlindCheckMs;
     }
   }
   EndOfChildren(const EndOfChildren&) = delete;
@@ -106,7 +106,7 @@ class EndOfChildren {
     for (std::size_t child = 0; child < ends_.size(); ++child) forget(child);
   }
 
-  void wait() noexcept { poll(ends_.data(), ends_.size(), look_ms_); }
+  void wait() noexcept { poll(ends_.data(), ends_.size(), check_ms_); }
   /// Stops watching a child that has ended.
   void forget(std::size_t child) noexcept {
     if (ends_[child].fd >= 0) close(std::exchange(ends_[child].fd, -1));
@@ -114,19 +114,19 @@ class EndOfChildren {
 
  private:
   std::vector<pollfd> ends_;  ///< poll() skips entries without a descriptor
-  int look_ms_ = kLookMs;
+  int check_ms_ = kCheckMs;
 };
 
 /// Waits for the children. Marks those that end, so that other ranks do not wait for a rank that
 /// ended before it joined.
-void look_after(std::vector<Child>& children, const Segment& segment, std::int64_t lost_after_ns) {
+void supervise(std::vector<Child>& children, const Segment& segment, std::int64_t lost_after_ns) {
   const auto ended = [](const Child& child) { return child.status.has_value(); };
   std::int64_t stopped_since = 0;
   EndOfChildren ends(children);
   while (!std::all_of(children.begin(), children.end(), ended)) {
     for (Rank rank = 0; rank < children.size(); ++rank) {
       if (children[rank].status) continue;
-      look(children[rank]);
+      check(children[rank]);
       if (!children[rank].status) continue;
       segment.rank(rank).ended.store(1);
       ends.forget(rank);
@@ -189,12 +189,12 @@ int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_aft
     throw;
   }
   close(inherited);
-  look_after(children, segment, lost_after_ns);
+  supervise(children, segment, lost_after_ns);
   for (Rank rank = 0; rank < ranks; ++rank) {
     if (*children[rank].status != 0) return *children[rank].status;
     if (!children[rank].unknown) continue;
     fail(WEIR_STATUS_UNAVAILABLE,
-         "nobody knows how rank {} of '{}' has ended: this process ignores SIGCHLD, or something "
+         "how rank {} of '{}' has ended is unknown: this process ignores SIGCHLD, or something "
          "else in it waits for its children",
          rank, arguments[0]);
   }

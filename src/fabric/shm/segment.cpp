@@ -71,9 +71,10 @@ std::unique_ptr<Segment> Segment::attach(int descriptor, Rank ranks) {
   if (fstat(descriptor, &status) != 0 ||
       pread(descriptor, &header, sizeof header, 0) != sizeof header ||
       header.magic != Header::kMagic || header.ranks != ranks) {
-    fail(WEIR_STATUS_UNAVAILABLE,
-         "descriptor {} is no segment of a fabric of {} ranks: start ranks with weir run --ranks",
-         descriptor, ranks);
+    fail(
+        WEIR_STATUS_UNAVAILABLE,
+        "descriptor {} is not a segment of a fabric of {} ranks: start ranks with weir run --ranks",
+        descriptor, ranks);
   }
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return std::unique_ptr<Segment>(new Segment(descriptor, ranks, false));
@@ -116,15 +117,15 @@ std::uint64_t Segment::heap(Rank rank) const noexcept {
          rank * kHeapBytes;
 }
 
-weir_status Segment::reserve(std::uint64_t place, std::uint64_t bytes,
+weir_status Segment::reserve(std::uint64_t offset, std::uint64_t bytes,
                              std::int64_t deadline_ns) noexcept {
-  constexpr std::uint64_t kWithoutLook = 16u << 20;  // some ms, for blocks of conveyors
+  constexpr std::uint64_t kWithoutCheck = 16u << 20;  // some ms, for blocks of conveyors
   constexpr std::uint64_t kPiece = 256u << 10;  // older systems undo the whole call on a signal
   for (std::uint64_t done = 0; done < bytes;) {
-    const bool looks = done >= kWithoutLook && deadline_ns != sys::kNever;
-    if (looks && sys::now_ns() >= deadline_ns) return WEIR_STATUS_TIMEOUT;
+    const bool checks = done >= kWithoutCheck && deadline_ns != sys::kNever;
+    if (checks && sys::now_ns() >= deadline_ns) return WEIR_STATUS_TIMEOUT;
     const std::uint64_t piece = std::min(kPiece, bytes - done);
-    if (fallocate(descriptor_, 0, static_cast<off_t>(place + done), static_cast<off_t>(piece)) ==
+    if (fallocate(descriptor_, 0, static_cast<off_t>(offset + done), static_cast<off_t>(piece)) ==
         0) {
       done += piece;
     } else if (errno != EINTR) {
@@ -134,8 +135,8 @@ weir_status Segment::reserve(std::uint64_t place, std::uint64_t bytes,
   return WEIR_STATUS_OK;
 }
 
-void Segment::discard(std::uint64_t place, std::uint64_t bytes) noexcept {
-  fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(place),
+void Segment::discard(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
             static_cast<off_t>(bytes));
 }
 

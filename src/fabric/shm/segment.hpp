@@ -29,7 +29,7 @@ struct ShmWindow {
   std::atomic<std::uint64_t> id;     ///< window number plus one; 0: none
   std::atomic<std::uint32_t> users;  ///< operations of other processes in flight
   std::uint64_t address, bytes;      ///< in the owner's process
-  std::uint64_t place;               ///< offset in the segment; 0: not in it
+  std::uint64_t offset;              ///< offset in the segment; 0: not in it
 };
 
 /// A copy between two processes by the system. The rank that withdraws the window sets the lengths
@@ -90,9 +90,9 @@ class Segment {
   /// Allocates memory for a part of the heap, piece by piece. OUT_OF_MEMORY: the system has none;
   /// TIMEOUT: not all of it was allocated by the deadline (sys::now_ns()). In both cases a part may
   /// be allocated. The first 16 MiB ignore the deadline.
-  weir_status reserve(std::uint64_t place, std::uint64_t bytes, std::int64_t deadline_ns) noexcept;
+  weir_status reserve(std::uint64_t offset, std::uint64_t bytes, std::int64_t deadline_ns) noexcept;
   /// Returns the memory to the system; it is zero when it is reserved again.
-  void discard(std::uint64_t place, std::uint64_t bytes) noexcept;
+  void discard(std::uint64_t offset, std::uint64_t bytes) noexcept;
 
  private:
   struct Header;

@@ -54,9 +54,9 @@ ShmLink::ShmLink(std::unique_ptr<Segment> segment, Rank rank, std::int64_t longe
            .packet_bytes = kLinkPacketBytes,
            .shares_memory = true,
            .can_sleep = true};
-  std::int32_t nobody = 0;
-  if (!own_.process.compare_exchange_strong(nobody, getpid())) {
-    fail(WEIR_STATUS_BUSY, "process {} is or was rank {} already: a rank joins once", nobody, rank);
+  std::int32_t owner = 0;
+  if (!own_.process.compare_exchange_strong(owner, getpid())) {
+    fail(WEIR_STATUS_BUSY, "process {} is or was rank {} already: a rank joins once", owner, rank);
   }
   for (Rank other = 0; other < info_.ranks; ++other) ring_bell(other);
 }
@@ -136,7 +136,8 @@ bool ShmLink::receive(PacketSink& sink) noexcept {
   bool any = false;
   for (Rank i = 0; i < info_.ranks; ++i) {
     const Rank from = (first_ + i) % info_.ranks;
-    for (unsigned left = kLinkBurst; left > 0 && receive_one(from, sink); --left) any = true;
+    for (unsigned remaining = kLinkBurst; remaining > 0 && receive_one(from, sink); --remaining)
+      any = true;
   }
   first_ = (first_ + 1) % info_.ranks;
   return any;
@@ -163,8 +164,8 @@ void ShmLink::watch(Rank rank) noexcept {
 std::string ShmLink::why_lost(Rank rank) noexcept {
   watch(rank);
   pollfd question{peers_[rank].process, POLLIN, 0};
-  const bool over = question.fd >= 0 && poll(&question, 1, 0) == 1;
-  if (!over && segment_->rank(rank).ended.load() == 0) return {};
+  const bool ended = question.fd >= 0 && poll(&question, 1, 0) == 1;
+  if (!ended && segment_->rank(rank).ended.load() == 0) return {};
   try {
     return fmt::format("has died (process {})", segment_->rank(rank).process.load());
   } catch (...) {
@@ -185,7 +186,7 @@ void ShmLink::expose(WindowId window, void* memory, std::size_t bytes) noexcept 
   if (slot.id.load() != 0 || slot.users.load() != 0) return;  // reachable by packets
   slot.address = reinterpret_cast<std::uintptr_t>(memory);
   slot.bytes = bytes;
-  slot.place = place_of(memory).value_or(0);
+  slot.offset = offset_of(memory).value_or(0);
   slot.id.store(std::uint64_t{window} + 1);
 }
 
@@ -207,10 +208,10 @@ void ShmLink::settle(WindowId window) noexcept {
 }
 
 /// Returns whether operations of other processes may use a part of the heap.
-bool ShmLink::entered(std::uint64_t place, std::uint64_t bytes) const noexcept {
+bool ShmLink::entered(std::uint64_t offset, std::uint64_t bytes) const noexcept {
   return std::any_of(own_.windows.begin(), own_.windows.end(), [&](const ShmWindow& window) {
-    return window.users.load() != 0 && window.place < place + bytes &&
-           place < window.place + window.bytes;
+    return window.users.load() != 0 && window.offset < offset + bytes &&
+           offset < window.offset + window.bytes;
   });
 }
 
@@ -224,7 +225,7 @@ std::optional<Outcome> ShmLink::direct(const OneSided& operation, std::uint64_t&
                     operation.bytes <= window.bytes - operation.offset;
   if (fits) {
     outcome =
-        window.place != 0 ? in_segment(operation, window, cursor, old) : across(operation, cursor);
+        window.offset != 0 ? in_segment(operation, window, cursor, old) : across(operation, cursor);
   }
   window.users.fetch_sub(1);
   return outcome;
@@ -232,7 +233,7 @@ std::optional<Outcome> ShmLink::direct(const OneSided& operation, std::uint64_t&
 
 std::optional<Outcome> ShmLink::in_segment(const OneSided& operation, const ShmWindow& window,
                                            std::uint64_t& cursor, std::int64_t& old) noexcept {
-  std::byte* const at = segment_->base() + window.place + operation.offset;
+  std::byte* const at = segment_->base() + window.offset + operation.offset;
   const std::size_t piece = std::min<std::uint64_t>(kSlice, operation.bytes - cursor);
   if (operation.kind == OneSidedKind::put) {
     std::memcpy(at + cursor, operation.local + cursor, piece);
@@ -318,7 +319,7 @@ bool ShmLink::move_runs(OneSidedKind kind, Rank target, WindowId number,
     const auto some = runs.first(std::min(runs.size(), ShmCopy::kRuns));
     std::size_t bytes = 0;
     for (const WindowRun& run : some) bytes += run.bytes;
-    moved = window.id.load() == std::uint64_t{number} + 1 && window.place == 0 &&
+    moved = window.id.load() == std::uint64_t{number} + 1 && window.offset == 0 &&
             std::all_of(some.begin(), some.end(), inside) &&
             copy_across(kind, target, number, some) == bytes;
     runs = runs.subspan(some.size());
@@ -331,29 +332,31 @@ void* ShmLink::allocate(std::size_t bytes) noexcept {
   if (bytes > segment_->heap_bytes()) return nullptr;  // which also avoids an overflow below
   discard_released();
   const std::uint64_t needed = pages_of(bytes);
-  std::uint64_t place = segment_->heap(info_.rank);
-  const std::uint64_t end = place + segment_->heap_bytes();
+  std::uint64_t offset = segment_->heap(info_.rank);
+  const std::uint64_t end = offset + segment_->heap_bytes();
   for (const auto& [begin, block] : used_) {
-    if (begin - place >= needed) break;
-    place = begin + block.bytes;
+    if (begin - offset >= needed) break;
+    offset = begin + block.bytes;
   }
-  if (needed > end - place) return nullptr;
+  if (needed > end - offset) return nullptr;
   try {
-    used_[place] = {needed};
+    used_[offset] = {needed};
   } catch (...) {
     return nullptr;
   }
-  return segment_->base() + place;
+  return segment_->base() + offset;
 }
 
 weir_status ShmLink::commit(void* memory, std::size_t bytes, std::int64_t deadline_ns) noexcept {
-  const auto place = static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
-  return segment_->reserve(place, pages_of(bytes), deadline_ns);
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
+  return segment_->reserve(offset, pages_of(bytes), deadline_ns);
 }
 
 bool ShmLink::release(void* memory) noexcept {
-  const auto place = static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
-  const auto found = used_.find(place);
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - segment_->base());
+  const auto found = used_.find(offset);
   if (found == used_.end() || found->second.released) return false;
   found->second.released = true;
   discard_released();
@@ -362,14 +365,14 @@ bool ShmLink::release(void* memory) noexcept {
 
 void ShmLink::discard_released() noexcept {
   std::erase_if(used_, [this](const auto& each) {
-    const auto& [place, block] = each;
-    if (!block.released || entered(place, block.bytes)) return false;
-    segment_->discard(place, block.bytes);
+    const auto& [offset, block] = each;
+    if (!block.released || entered(offset, block.bytes)) return false;
+    segment_->discard(offset, block.bytes);
     return true;
   });
 }
 
-std::optional<std::uint64_t> ShmLink::place_of(const void* memory) const noexcept {
+std::optional<std::uint64_t> ShmLink::offset_of(const void* memory) const noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
   const std::uint64_t heap = segment_->heap(info_.rank);
@@ -377,11 +380,11 @@ std::optional<std::uint64_t> ShmLink::place_of(const void* memory) const noexcep
   return address - base;
 }
 
-const std::byte* ShmLink::memory_of(Rank owner, std::uint64_t place,
+const std::byte* ShmLink::memory_of(Rank owner, std::uint64_t offset,
                                     std::uint64_t bytes) const noexcept {
   const std::uint64_t heap = segment_->heap(owner), size = segment_->heap_bytes();
-  const bool inside = place >= heap && place - heap <= size && bytes <= size - (place - heap);
-  return inside ? segment_->base() + place : nullptr;
+  const bool inside = offset >= heap && offset - heap <= size && bytes <= size - (offset - heap);
+  return inside ? segment_->base() + offset : nullptr;
 }
 
 // ---- Sleeping -----------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class ShmLink final : public Link {
   bool send(Rank to, Parts parts) noexcept override;
   bool receive(PacketSink& sink) noexcept override;
   std::string why_lost(Rank rank) noexcept override;
-  void cut(Rank rank, bool left) noexcept override;
+  void cut(Rank rank, bool announced) noexcept override;
   std::optional<Outcome> direct(const OneSided& operation, std::uint64_t& cursor,
                                 std::int64_t& old) noexcept override;
   void expose(WindowId window, void* memory, std::size_t bytes) noexcept override;
@@ -41,8 +41,8 @@ class ShmLink final : public Link {
   bool release(void* memory) noexcept override;
   bool move_runs(OneSidedKind kind, Rank target, WindowId window,
                  std::span<const WindowRun> runs) noexcept override;
-  std::optional<std::uint64_t> place_of(const void* memory) const noexcept override;
-  const std::byte* memory_of(Rank owner, std::uint64_t place,
+  std::optional<std::uint64_t> offset_of(const void* memory) const noexcept override;
+  const std::byte* memory_of(Rank owner, std::uint64_t offset,
                              std::uint64_t bytes) const noexcept override;
 
   std::uint32_t bell() const noexcept override;
@@ -68,7 +68,7 @@ class ShmLink final : public Link {
   void ring_surely(Rank rank) noexcept;
   void watch(Rank rank) noexcept;
   ShmWindow& window_of(Rank rank, WindowId window) const noexcept;
-  bool entered(std::uint64_t place, std::uint64_t bytes) const noexcept;
+  bool entered(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   void discard_released() noexcept;
   std::optional<Outcome> in_segment(const OneSided& operation, const ShmWindow& window,
                                     std::uint64_t& cursor, std::int64_t& old) noexcept;

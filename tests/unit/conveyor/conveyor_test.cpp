@@ -458,7 +458,8 @@ TEST(Conveyor, RefusesWhatCannotBe) {
                 put({ItemKind::put, 0, 8}, 0, UINT64_MAX),
                 "offset 18446744073709551615 with 8 bytes is outside the memory of rank 0, which "
                 "has 512");
-            EXPECT_EQ(put({ItemKind::add, 0, 8}, 0, 12), "offset 12 of an add is no multiple of 8");
+            EXPECT_EQ(put({ItemKind::add, 0, 8}, 0, 12),
+                      "offset 12 of an add is not a multiple of 8");
             EXPECT_EQ(put({ItemKind::send, 0, 8}, 0, 0),
                       "there is no handler 0: the conveyor has 0");
             EXPECT_EQ(put({ItemKind::put, 0, 64}, 0, 448), "nothing");
@@ -933,7 +934,7 @@ TEST(Conveyor, BlocksOutsideOfTheMemoryOfTheirRankAreRefused) {
                 2,
                 [](weir_fabric& fabric) {
                   Port& port = fabric.port();
-                  const std::uint64_t own = port.place_of(port.allocate(64)).value();
+                  const std::uint64_t own = port.offset_of(port.allocate(64)).value();
                   std::uint64_t places[2] = {};
                   const auto all = fabric.collectives().exchange("places", bytes_of(own), kMinute);
                   for (Rank rank : {0u, 1u}) std::memcpy(&places[rank], all[rank].data(), 8);

@@ -29,9 +29,10 @@ TEST(NetWindow, IsNotWaitedForWhileAHandlerIsAtWork) {
     for (void* const memory : {static_cast<void*>(nullptr), static_cast<void*>(&word)}) {
       std::optional<Window> window;
       try {
-        Window::meet(collectives, kMillisecond, [&](std::int64_t deadline) -> Window& {
-          return window.emplace(port, memory, sizeof word, deadline);
-        });
+        Window::create_on_all_ranks(collectives, kMillisecond,
+                                    [&](std::int64_t deadline) -> Window& {
+                                      return window.emplace(port, memory, sizeof word, deadline);
+                                    });
         ADD_FAILURE() << "it was made";
       } catch (const Error& error) {
         EXPECT_EQ(error.status(), WEIR_STATUS_TIMEOUT) << error.what();
@@ -53,7 +54,7 @@ TEST(NetWindow, IsNotWaitedForWhileItsMemoryComes) {
       std::optional<Window> window;
       weir_status found = WEIR_STATUS_OK;
       try {
-        Window::meet(collectives, -1, [&](std::int64_t deadline) -> Window& {
+        Window::create_on_all_ranks(collectives, -1, [&](std::int64_t deadline) -> Window& {
           return window.emplace(port, nullptr, 8, deadline);
         });
       } catch (const Error& error) {

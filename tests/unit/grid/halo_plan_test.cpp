@@ -189,7 +189,7 @@ TEST(HaloPlan, RefusesTransfersOutsideOfBlocks) {
             "transfer 0 goes to [2, 3) x [0, 4) of block 1, which has [3, 9) x [-1, 5) with its "
             "halo");
   EXPECT_EQ(failure({0, 1, edge, {INT64_MIN, 0, 0}}),
-            "transfer 0 goes to cell -9223372036854775808 in x: that is no halo");
+            "transfer 0 goes to cell -9223372036854775808 in x: that is not in a halo");
   EXPECT_EQ(failure({0, 1, {{INT64_MIN, 0, 0}, {INT64_MAX, 4, 0}}, {3, 0, 0}}),
             "transfer 0 takes [-9223372036854775808, 9223372036854775807) x [0, 4) from block 0, "
             "which has [0, 4) x [0, 4)");
