@@ -64,26 +64,26 @@ ItemTag Feeds::tag_of(FeedCounters& feed, std::uint64_t epoch) const noexcept {
   return {epoch, now};
 }
 
-void Feeds::fail_put(weir_feed& feed, std::size_t left) {
+void Feeds::fail_put(weir_feed& feed, std::size_t remaining) {
   const char* const tunnel = feed.name().c_str();
   if (flow_.completion.finished()) {
     fail(WEIR_STATUS_CANCELLED, "pipeline '{}' is at its end: {} for tunnel '{}' {} refused",
-         flow_.name, counted(left, "item"), tunnel, is_or_are(left));
+         flow_.name, counted(remaining, "item"), tunnel, is_or_are(remaining));
   }
   if (flow_.completion.ended()) {
     fail(WEIR_STATUS_CANCELLED, "pipeline '{}' was stopped with {} left for tunnel '{}'",
-         flow_.name, counted(left, "item"), tunnel);
+         flow_.name, counted(remaining, "item"), tunnel);
   }
   const std::uint64_t epoch = feed.counters.epoch.load(std::memory_order_relaxed);
   if (!flow_.epochs.admitted(epoch)) {
     fail(WEIR_STATUS_TIMEOUT,
          "epoch {} did not begin before the deadline, {} for tunnel '{}' {} left: "
-         "epoch {} is not complete, and pipeline '{}' has {} under way at most",
-         epoch, counted(left, "item"), tunnel, is_or_are(left), epoch - flow_.epochs.most(),
-         flow_.name, flow_.epochs.most());
+         "epoch {} is not complete, and pipeline '{}' has {} in flight at most",
+         epoch, counted(remaining, "item"), tunnel, is_or_are(remaining),
+         epoch - flow_.epochs.most(), flow_.name, flow_.epochs.most());
   }
   fail(WEIR_STATUS_TIMEOUT, "tunnel '{}' had no room for {} before the deadline", tunnel,
-       counted(left, "item"));
+       counted(remaining, "item"));
 }
 
 void Feeds::next_epoch(weir_feed& feed) {

@@ -58,7 +58,7 @@ class Feeds {
   }
 
  private:
-  [[noreturn]] void fail_put(weir_feed& feed, std::size_t left);
+  [[noreturn]] void fail_put(weir_feed& feed, std::size_t remaining);
   ItemTag tag_of(FeedCounters& feed, std::uint64_t epoch) const noexcept;
 
   Flow& flow_;

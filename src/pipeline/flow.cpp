@@ -23,7 +23,7 @@ weir_pipeline_options checked(weir_pipeline_options options, const std::string& 
     fail_argument("relief {} of pipeline '{}' is none", static_cast<int>(options.relief), name);
   }
   if (options.epochs == 0 && options.on_epoch != nullptr) {
-    fail_argument("pipeline '{}' has on_epoch, but epochs is 0: say how many may be under way",
+    fail_argument("pipeline '{}' has on_epoch, but epochs is 0: say how many may be in flight",
                   name);
   }
   if (options.batch == 0) options.batch = kUsualBatch;

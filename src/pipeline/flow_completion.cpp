@@ -49,7 +49,7 @@ void FlowCompletion::report_unreported() noexcept {
   if (outcome_.ok() || outcome_.status == WEIR_STATUS_CANCELLED || reported_.exchange(true)) return;
   log::warning(
       "pipeline '{}' ends with a failure that the program did not ask for: {}; wait for it "
-      "to be told",
+      "to receive the failure",
       flow_.name, outcome_.message);
 }
 

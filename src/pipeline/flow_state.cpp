@@ -54,7 +54,7 @@ std::string Flow::holders() {
   std::string text;
   for (const auto& stage : graph.stages()) {
     if (stage->input == nullptr) {
-      if (!stage->permit.over())
+      if (!stage->permit.drained())
         text += fmt::format(", source '{}' is not at its end", stage->name);
       continue;
     }
@@ -100,7 +100,7 @@ void Flow::get_stage(std::size_t number, weir_stage_state& state) {
   state.output_count = stage.output_numbers.size();
   state.on_device = stage.offload != nullptr;
   state.at_end = stage.input != nullptr ? stage.at_its_end.load(std::memory_order_acquire)
-                                        : stage.permit.over();
+                                        : stage.permit.drained();
   if (stage.input != nullptr) {
     const weir_stage_info info = info_of(stage);
     state.complete = info.complete;

@@ -261,10 +261,10 @@ void FlowWorker::spin_then_park() noexcept {
 
 /// In virtual time: an idle worker advances time.
 void FlowWorker::advance_time() noexcept {
-  constexpr std::int64_t kNapNs = 1'000'000;
+  constexpr std::int64_t kParkNs = 1'000'000;
   const auto busy = [&] { return flow_.completion.ended() || has_work(); };
   if (flow_.detector.check(runner_) || busy() || flow_.clock.advance()) return;
-  flow_.groups.stuck().listen(sys::now_ns() + kNapNs, busy);
+  flow_.groups.stuck().listen(sys::now_ns() + kParkNs, busy);
 }
 
 void FlowWorker::park() noexcept {

@@ -203,7 +203,7 @@ void KernelStage::launch(std::size_t index, std::size_t count) noexcept {
 
 /// Prepares the slot. After a failed batch it clears the poison of the slot's buffers.
 void KernelStage::enqueue(Slot& slot) {
-  if (slot.failed) renew(slot);
+  if (slot.failed) clear_poison(slot);
   slot.failed = true;  // until the batch succeeds
   std::memset(slot.in_memory, 0, header_);
   copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
@@ -215,7 +215,7 @@ void KernelStage::enqueue(Slot& slot) {
   fetch_items(slot);
 }
 
-void KernelStage::renew(const Slot& slot) {
+void KernelStage::clear_poison(const Slot& slot) {
   const auto all_of = [](weir_buffer* buffer) {
     return weir_operand{buffer, weir_region_range(0, buffer->bytes()), WEIR_ACCESS_READ_WRITE};
   };

@@ -71,7 +71,7 @@ class KernelStage final : public OffloadExecutor {
   void enqueue(Slot& slot);
   weir_event enqueue_kernel(const Slot& slot);
   weir_event clear_scratch(const Slot& slot);
-  void renew(const Slot& slot);
+  void clear_poison(const Slot& slot);
   void fetch_items(Slot& slot);
   weir_event copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in);
   std::size_t items_put(const Slot& slot, std::size_t output) const;

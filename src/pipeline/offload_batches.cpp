@@ -40,8 +40,8 @@ OffloadBatches::OffloadBatches(Flow& flow, Stage& stage, OffloadExecutor& execut
   }
   stage.reorder = std::make_unique<Reorder>(executor.slots());
   if (flow.epochs.enabled()) {
-    left_items_ = std::make_unique<unsigned char[]>(executor.room() * input.item_bytes);
-    left_tags_.resize(executor.room());
+    leftover_items_ = std::make_unique<unsigned char[]>(executor.room() * input.item_bytes);
+    leftover_tags_.resize(executor.room());
   }
   executor.attach(*this);
 }
@@ -52,12 +52,12 @@ bool OffloadBatches::can_load(std::size_t items) const noexcept {
 }
 
 bool OffloadBatches::can_load_waiting() const noexcept {
-  const std::size_t left = left_.load(std::memory_order_seq_cst);
+  const std::size_t leftover = leftover_.load(std::memory_order_seq_cst);
   const Ring<ItemCells>& ring = stage_.input->ring;
-  if (left == 0 && !ring.ready()) return false;
+  if (leftover == 0 && !ring.ready()) return false;
   // A full ring gets no more items.
   const std::size_t waiting = ring.has_room() ? ring.size() : executor_.room();
-  return can_load(std::max<std::size_t>(left + waiting, 1));
+  return can_load(std::max<std::size_t>(leftover + waiting, 1));
 }
 
 bool OffloadBatches::load_waiting() noexcept {
@@ -88,7 +88,7 @@ std::size_t OffloadBatches::fill(Reorder::Block& block) noexcept {
   unsigned char* const items = executor_.items(slot_of(block));
   block.first = taken_;
   std::size_t found = 0;
-  if (!left_items_) {
+  if (!leftover_items_) {
     constexpr std::size_t kAtOnce = 256;
     ItemTag tags[kAtOnce];
     block.tag = {};
@@ -98,17 +98,18 @@ std::size_t OffloadBatches::fill(Reorder::Block& block) noexcept {
       take_timestamp(block.tag, {tags, more});
     }
   } else {
-    std::size_t had = left_.load(std::memory_order_relaxed);
-    std::memcpy(items, left_items_.get(), had * bytes);
-    had +=
-        flow_.access.pop(*stage_.input, {items + had * bytes, left_tags_.data() + had}, room - had);
-    while (found < had && left_tags_[found].epoch == left_tags_[0].epoch) ++found;
-    block.tag = {left_tags_[0].epoch};
-    take_timestamp(block.tag, {left_tags_.data(), found});
-    std::memcpy(left_items_.get(), items + found * bytes, (had - found) * bytes);
-    left_tags_.erase(left_tags_.begin(), left_tags_.begin() + static_cast<std::ptrdiff_t>(found));
-    left_tags_.resize(room);
-    left_.store(had - found, std::memory_order_seq_cst);
+    std::size_t had = leftover_.load(std::memory_order_relaxed);
+    std::memcpy(items, leftover_items_.get(), had * bytes);
+    had += flow_.access.pop(*stage_.input, {items + had * bytes, leftover_tags_.data() + had},
+                            room - had);
+    while (found < had && leftover_tags_[found].epoch == leftover_tags_[0].epoch) ++found;
+    block.tag = {leftover_tags_[0].epoch};
+    take_timestamp(block.tag, {leftover_tags_.data(), found});
+    std::memcpy(leftover_items_.get(), items + found * bytes, (had - found) * bytes);
+    leftover_tags_.erase(leftover_tags_.begin(),
+                         leftover_tags_.begin() + static_cast<std::ptrdiff_t>(found));
+    leftover_tags_.resize(room);
+    leftover_.store(had - found, std::memory_order_seq_cst);
   }
   taken_ = taken_ + found;
   return found;

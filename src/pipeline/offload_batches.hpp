@@ -49,10 +49,10 @@ class OffloadBatches {
   Stage& stage_;
   OffloadExecutor& executor_;
   /// In a pipeline with epochs: items taken from the ring with items of an earlier epoch, for the
-  /// next batch. Only the loading thread; others read `left_`.
-  std::unique_ptr<unsigned char[]> left_items_;
-  std::vector<ItemTag> left_tags_;
-  sys::Atomic<std::size_t> left_{0};
+  /// next batch. Only the loading thread; others read `leftover_`.
+  std::unique_ptr<unsigned char[]> leftover_items_;
+  std::vector<ItemTag> leftover_tags_;
+  sys::Atomic<std::size_t> leftover_{0};
   sys::Plain<std::uint64_t> taken_ = 0;
   sys::Atomic<std::int64_t> last_batch_ns_{INT64_MIN};  ///< end of the last batch
   sys::Atomic<std::uint64_t> busy_ns_{0};               ///< while a batch was in flight

@@ -36,7 +36,7 @@ class Permit {
 
   bool free() const noexcept { return word_.load(std::memory_order_seq_cst) < limit_; }
   /// Whether it is closed and no thread is inside.
-  bool over() const noexcept { return word_.load(std::memory_order_acquire) == kClosed; }
+  bool drained() const noexcept { return word_.load(std::memory_order_acquire) == kClosed; }
 
  private:
   static constexpr std::uint32_t kClosed = 1u << 31;

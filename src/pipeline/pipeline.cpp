@@ -217,7 +217,7 @@ void Pipeline::run() {
 /// In virtual time: runs the worker on this thread, or waits while another thread does. Returns
 /// whether the pipeline has completed.
 bool Pipeline::work_until(std::int64_t deadline_ns) {
-  constexpr std::int64_t kNapNs = 1'000'000;
+  constexpr std::int64_t kSliceNs = 1'000'000;
   for (bool late = false; !late;) {
     if (!worked_.exchange(true, std::memory_order_acquire)) {
       flow_.work(0, deadline_ns);
@@ -225,7 +225,7 @@ bool Pipeline::work_until(std::int64_t deadline_ns) {
     }
     const std::int64_t now = sys::now_ns();
     late = now >= deadline_ns;
-    if (flow_.completion.wait(std::min(deadline_ns, now + kNapNs))) return true;
+    if (flow_.completion.wait(std::min(deadline_ns, now + kSliceNs))) return true;
   }
   return false;
 }

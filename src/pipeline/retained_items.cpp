@@ -88,9 +88,9 @@ std::string RetainedItems::names() const {
   constexpr std::size_t kMost = 4;
   const sys::Lock lock(mutex_);
   std::string text;
-  std::size_t told = 0;
+  std::size_t named = 0;
   for (const auto& [number, item] : items_) {
-    if (++told > kMost) break;
+    if (++named > kMost) break;
     text += fmt::format("{}'{}'", text.empty() ? "items " : ", ", item->name());
   }
   if (items_.size() > kMost) text += fmt::format(" and {} others", items_.size() - kMost);

@@ -77,9 +77,9 @@ class StencilGrid {
     const std::size_t row = tile / across_, column = tile % across_;
     for (std::size_t r = row > 0 ? row - 1 : 0; r <= row + 1 && r < down_; ++r) {
       for (std::size_t c = column > 0 ? column - 1 : 0; c <= column + 1 && c < across_; ++c) {
-        const bool beside = r != row && c != column;
-        const bool away = r != row || c != column;
-        if ((beside && !shape_.corners) || (away && shape_.halo == 0)) continue;
+        const bool diagonal = r != row && c != column;
+        const bool neighbour = r != row || c != column;
+        if ((diagonal && !shape_.corners) || (neighbour && shape_.halo == 0)) continue;
         visit(r * across_ + c);
       }
     }

@@ -250,8 +250,9 @@ std::size_t StencilStage::index_of(const weir_stencil_region& item) const {
       return region;
     }
   }
-  fail_argument("({}, {}) is no complete region of stencil '{}': only weir_stencil_set() puts them",
-                item.row, item.column, name_);
+  fail_argument(
+      "({}, {}) is not a complete region of stencil '{}': only weir_stencil_set() puts them",
+      item.row, item.column, name_);
 }
 
 void StencilStage::enqueue_region(Slot& slot, std::size_t region) {
@@ -260,7 +261,7 @@ void StencilStage::enqueue_region(Slot& slot, std::size_t region) {
     fail_argument("region ({}, {}) of stencil '{}' comes twice: only weir_stencil_set() puts them",
                   grid_.part_of(region).row, grid_.part_of(region).column, name_);
   }
-  slot.to_be_freed.push_back(staging);
+  slot.used_staging.push_back(staging);
   const StencilPart part = grid_.part_of(region);
   weir_transfer transfer = WEIR_TRANSFER_INIT;
   transfer.source.buffer = staging;
@@ -336,11 +337,11 @@ weir_region StencilStage::in_matrix(const StencilPart& part) const noexcept {
 }
 
 /// Continues with ready tiles of later sweeps, which exceeded the limit before.
-void StencilStage::over(Slot& slot) noexcept {
+void StencilStage::finish(Slot& slot) noexcept {
   {
     const sys::Lock lock(staging_mutex_);
-    free_staging_.insert(free_staging_.end(), slot.to_be_freed.begin(), slot.to_be_freed.end());
-    slot.to_be_freed.clear();
+    free_staging_.insert(free_staging_.end(), slot.used_staging.begin(), slot.used_staging.end());
+    slot.used_staging.clear();
   }
   const auto any_ready = [this] {
     const sys::Lock lock(ready_mutex_);

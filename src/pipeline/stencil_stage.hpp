@@ -60,14 +60,14 @@ class StencilStage : public OffloadExecutor {
   struct Slot final : EventGroup {
     Slot(StencilStage& of, std::size_t number, std::size_t room)
         : EventGroup(of.registry_), stage(of), index(number), items(room) {}
-    void on_complete() noexcept override { stage.over(*this); }
+    void on_complete() noexcept override { stage.finish(*this); }
 
     StencilStage& stage;
     const std::size_t index;
     std::vector<weir_stencil_region> items;
     std::size_t count = 0;
-    std::vector<std::size_t> tiles;         ///< tiles of the last sweep
-    std::vector<weir_buffer*> to_be_freed;  ///< staging memory, at completion
+    std::vector<std::size_t> tiles;          ///< tiles of the last sweep
+    std::vector<weir_buffer*> used_staging;  ///< staging memory to release at completion
   };
 
   void check_result(const weir_stencil_options& options) const;
@@ -81,7 +81,7 @@ class StencilStage : public OffloadExecutor {
   void enqueue_tile(Slot& slot, const Tile& tile);
   void note_ready(std::size_t tile, std::size_t sweep);
   bool next_tile(Tile& tile);
-  void over(Slot& slot) noexcept;
+  void finish(Slot& slot) noexcept;
   weir_region in_matrix(const StencilPart& part) const noexcept;
 
   Registry& registry_;

@@ -38,7 +38,7 @@ bool TerminationDetector::is_complete(const Component& component) const noexcept
     if (!components_[producer].ended) return false;
   }
   for (const Stage* stage : component.stages) {
-    if (stage->input == nullptr) return stage->permit.over();
+    if (stage->input == nullptr) return stage->permit.drained();
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
   }
   flow_.retained.synchronize();
@@ -103,7 +103,7 @@ std::uint64_t TerminationDetector::closed_epochs(const FeedList& feeds) const no
     used = std::max(used, epochs_used.load(std::memory_order_acquire));
   };
   for (const auto& stage : flow_.graph.stages()) {
-    heed(stage->input != nullptr || stage->permit.over(), stage->epoch, stage->epochs_used);
+    heed(stage->input != nullptr || stage->permit.drained(), stage->epoch, stage->epochs_used);
   }
   for (const auto& feed : feeds) {
     heed(feed->closed.load(std::memory_order_acquire), feed->epoch, feed->epochs_used);

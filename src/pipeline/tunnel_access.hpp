@@ -40,13 +40,13 @@ class TunnelAccess {
       if (done == count || tunnel.overflow == WEIR_OVERFLOW_BLOCK) return done;
       // Drops the remaining new items, or the oldest items to make room for them.
       const bool newest = tunnel.overflow == WEIR_OVERFLOW_DROP_NEWEST;
-      const std::size_t left = count - done, room = newest ? 0 : tunnel.ring.capacity();
-      if (left > room) {
-        claimed(left - room);
-        drop(counters, epochs, items.tag.epoch, left - room);
-        done += left - room;
+      const std::size_t remaining = count - done, room = newest ? 0 : tunnel.ring.capacity();
+      if (remaining > room) {
+        claimed(remaining - room);
+        drop(counters, epochs, items.tag.epoch, remaining - room);
+        done += remaining - room;
       } else {
-        drop_waiting(counters, epochs, tunnel, left);
+        drop_waiting(counters, epochs, tunnel, remaining);
       }
     }
   }

@@ -281,7 +281,7 @@ MUTANTS = [
     # Pipelines: what paper 002 says literally about the end, and its neighbours.
     Mutant("items are counted only after the end marker", "src/pipeline/stage_runner.cpp",
            "counters.count.create(put);",
-           "if (flow_.graph.stages().front()->permit.over()) counters.count.create(put);", PIPELINES),
+           "if (flow_.graph.stages().front()->permit.drained()) counters.count.create(put);", PIPELINES),
     Mutant("counters are read in the other order", "src/pipeline/tally.hpp",
            "each([&](const Count& count) { completed += count.completed(); });",
            "each([&](const Count& count) { created += count.created(); });\n"
@@ -316,7 +316,7 @@ MUTANTS = [
            "stage.newest_first ? items_.outputs(stage) : outputs;",
            "outputs;", PIPELINES),
     Mutant("a batch has items of several epochs", "src/pipeline/offload_batches.cpp",
-           "    while (found < had && left_tags_[found].epoch == left_tags_[0].epoch) ++found;\n",
+           "    while (found < had && leftover_tags_[found].epoch == leftover_tags_[0].epoch) ++found;\n",
            "    found = had;\n", PIPELINES),
     Mutant("who brings items wakes nobody", "src/pipeline/worker_groups.hpp",
            "if (sealed()) groups_[tunnel.stage->group].parking.unpark_one();",
@@ -329,7 +329,7 @@ MUTANTS = [
     Mutant("a region that did not come is not missed", "src/pipeline/stencil_stage.cpp",
            "if (copied < grid_.regions()) {", "if (false) {", DEVICE_STAGES),
     Mutant("a batch that failed spoils its slot", "src/pipeline/kernel_stage.cpp",
-           "  if (slot.failed) renew(slot);\n", "", DEVICE_STAGES),
+           "  if (slot.failed) clear_poison(slot);\n", "", DEVICE_STAGES),
     Mutant("a batch finds what the one before left in its scratch", "src/pipeline/kernel_stage.cpp",
            "  if (slot.scratch != nullptr) clear_scratch(slot);\n", "", DEVICE_STAGES),
     Mutant("more groups of a resident kernel than fit", "src/backends/cuda/cuda_place.cpp",

@@ -47,7 +47,7 @@ struct PingPong : Check<PingPong<kHops>, 3> {
   }
   void watch() {
     for (;;) {
-      const bool over = source.over() && balanced([this](const auto& visit) {
+      const bool over = source.drained() && balanced([this](const auto& visit) {
                           visit(counts[0]);
                           visit(counts[1]);
                         });

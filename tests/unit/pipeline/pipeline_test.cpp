@@ -282,7 +282,7 @@ TEST_F(Pipelines, FeedsSayWhichEpochTheyWaitFor) {
   feed.next_epoch();
   EXPECT_EQ(message_of([&] { feed.put(2, std::chrono::nanoseconds(0)); }),
             "epoch 1 did not begin before the deadline, 1 item for tunnel 'numbers' is left: "
-            "epoch 0 is not complete, and pipeline 'pictures' has 1 under way at most");
+            "epoch 0 is not complete, and pipeline 'pictures' has 1 in flight at most");
   feed.put(std::span<const int>());  // nothing waits for nothing
   feed.close();
   open = true;

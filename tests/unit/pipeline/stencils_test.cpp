@@ -269,7 +269,7 @@ TEST_P(Stencils, RefuseRegionsThatNobodySet) {
     rig.pipeline.run();
     FAIL() << "no error";
   } catch (const weir::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("(0, 0) is no complete region"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("(0, 0) is not a complete region"), std::string::npos)
         << error.what();
   }
 }
