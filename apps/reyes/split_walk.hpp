@@ -214,7 +214,7 @@ WEIR_DEVICE_CODE void split_all(const Splitting<Memory>& work, const Group& grou
     const Standing busy = group.gather(has);
     if (busy.count == 0) {
       const bool goes_on =
-          busy.leads && (Memory::load(*work.planted) != sites || !work.ends.over());
+          busy.leads && (Memory::load(*work.planted) != sites || !work.ends.complete());
       if (group.gather(goes_on).count == 0) return;
       Memory::pause();
       continue;
@@ -281,7 +281,7 @@ extern "C" __global__ void reyes_split(const Bezier* given, Bezier* again, unsig
   } else if (relief == 1) {
     run_group(work, weir::device::Warp(), site, sites, thread, threads);
   } else {
-    run_group(work, weir::device::Alone(), site, sites, thread, threads);
+    run_group(work, weir::device::Thread(), site, sites, thread, threads);
   }
   if (thread == 0) tell(work, sites, smalls, agains, tasks, told);
 }

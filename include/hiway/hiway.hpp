@@ -81,7 +81,7 @@ struct Offer {
   weir_batch* batch;  ///< null: the worker no longer waits for the answer
   weir_status status = WEIR_STATUS_OK;
   const char* message = "";
-  bool over = false;
+  bool complete = false;
   std::condition_variable answered;  ///< notified also when the service ends
   std::size_t index = 0;             ///< of the first item that no thread has taken
   Clock::duration worked{0};         ///< of the threads that had the batch
@@ -113,7 +113,7 @@ struct Tunnel {
   std::mutex feeding;
   weir_feed* feed = nullptr;  ///< of threads without an item
   std::deque<std::shared_ptr<Offer>> offers;
-  std::size_t attending = 0;   ///< threads that wait for its items or have some
+  std::size_t consumers = 0;   ///< threads that wait for its items or have some
   Holding* waiting = nullptr;  ///< for its items, the latest first: its cache is warm
 
   bool starts_on_cpu() const noexcept { return direction == CPU_TO_CPU || direction == CPU_TO_GPU; }
@@ -200,13 +200,13 @@ class Service {
     const Tunnel& input = tunnel(code.input);
     if (input.ends_on_cpu()) {
       refuse(WEIR_STATUS_INVALID_ARGUMENT, input.name +
-                                               " does not lead to a card: give the kernel "
+                                               " does not lead to a GPU: give the kernel "
                                                "a tunnel that does");
     }
     for (const int output : code.outputs) {
       if (!tunnel(output).starts_on_cpu()) continue;
       refuse(WEIR_STATUS_INVALID_ARGUMENT, tunnel(output).name +
-                                               " does not begin on a card: give "
+                                               " does not begin on a GPU: give "
                                                "the kernel a tunnel that does");
     }
     codes_.push_back(std::move(code));
@@ -264,7 +264,7 @@ class Service {
     Tunnel& into = tunnel(id);
     check_item(into, bytes);
     if (!into.starts_on_cpu()) {
-      refuse(WEIR_STATUS_INVALID_ARGUMENT, into.name + " begins on a card: put_h() is not for it");
+      refuse(WEIR_STATUS_INVALID_ARGUMENT, into.name + " begins on a GPU: put_h() is not for it");
     }
     const Holding& held = holding();
     if (held.active) return put_for(held, id, item, bytes);
@@ -298,7 +298,7 @@ class Service {
     Tunnel& from = tunnel(id);
     check_item(from, bytes);
     if (!from.ends_on_cpu()) {
-      refuse(WEIR_STATUS_INVALID_ARGUMENT, from.name + " leads to a card: get_h() is not for it");
+      refuse(WEIR_STATUS_INVALID_ARGUMENT, from.name + " leads to a GPU: get_h() is not for it");
     }
     Holding& held = holding();
     if (held.active) {
@@ -339,8 +339,9 @@ class Service {
       }
       offer->status = status;
       offer->message = message;
-      offer->over = true;
-      if (held.service == number_) attend_no_more(*tunnels_[static_cast<std::size_t>(held.tunnel)]);
+      offer->complete = true;
+      if (held.service == number_)
+        remove_consumer(*tunnels_[static_cast<std::size_t>(held.tunnel)]);
     }
     offer->answered.notify_one();
   }
@@ -587,13 +588,13 @@ class Service {
     from.offers.push_back(made);
     offered_.push_back(made.get());
     wake_for(from);
-    made->answered.wait(lock, [&] { return made->over || stopped_ || failed_; });
+    made->answered.wait(lock, [&] { return made->complete || stopped_ || failed_; });
     std::erase(offered_, made.get());
     const std::lock_guard<std::mutex> leaving(made->mutex);
     made->batch = nullptr;
-    if (made->over && made->status == WEIR_STATUS_OK) return WEIR_STATUS_OK;
+    if (made->complete && made->status == WEIR_STATUS_OK) return WEIR_STATUS_OK;
     std::erase(from.offers, made);
-    if (made->over) return weir_batch_fail(batch, made->status, "%s", made->message);
+    if (made->complete) return weir_batch_fail(batch, made->status, "%s", made->message);
     return weir_batch_fail(batch, WEIR_STATUS_CANCELLED, "the service %s",
                            stopped_ ? "was shut down" : "has failed");
   }
@@ -602,9 +603,9 @@ class Service {
   /// it.
   bool take(Tunnel& from, int id, Holding& held) {
     std::unique_lock<std::mutex> lock(mutex_);
-    ++from.attending;
+    ++from.consumers;
     const auto neglected = [](const std::unique_ptr<Tunnel>& each) {
-      return !each->offers.empty() && each->attending == 0;
+      return !each->offers.empty() && each->consumers == 0;
     };
     const auto ready = [&] {
       return !from.offers.empty() || ended_ || stopped_ ||
@@ -616,7 +617,7 @@ class Service {
       held.wake.wait(lock, [&] { return held.woken; });
     }
     if (from.offers.empty() || stopped_) {
-      attend_no_more(from);
+      remove_consumer(from);
       lock.unlock();
       if (!ended()) std::this_thread::yield();  // to a thread that is about to take them
       return false;
@@ -626,7 +627,7 @@ class Service {
     try {
       held.items.assign(first, first + batch.count * from.item_bytes);
     } catch (...) {
-      attend_no_more(from);
+      remove_consumer(from);
       wake_for(from);
       throw;
     }
@@ -644,7 +645,7 @@ class Service {
   /// Notifies of an offered batch: wakes one thread that waits for the tunnel, or all threads if
   /// none does.
   void wake_for(Tunnel& from) noexcept {
-    if (from.attending == 0) return wake_threads();
+    if (from.consumers == 0) return wake_threads();
     if (from.waiting != nullptr) wake_one(from);
   }
   static void wake_one(Tunnel& from) noexcept {
@@ -657,8 +658,8 @@ class Service {
       while (each->waiting != nullptr) wake_one(*each);
     }
   }
-  void attend_no_more(Tunnel& from) noexcept {
-    if (--from.attending == 0 && !from.offers.empty()) wake_for(from);
+  void remove_consumer(Tunnel& from) noexcept {
+    if (--from.consumers == 0 && !from.offers.empty()) wake_for(from);
   }
   void wake_all() noexcept {
     wake_threads();
@@ -680,7 +681,7 @@ class Service {
         held.offer->worked += Clock::now() - held.taken;
         wake_for(from);
       }
-      attend_no_more(from);
+      remove_consumer(from);
     }
     held.offer.reset();
     return true;

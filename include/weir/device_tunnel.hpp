@@ -7,7 +7,7 @@
 //   __global__ void work(Items items, weir::device::Ends<weir::device::CudaMemory> ends) {
 //     const weir::device::Warp warp;
 //     Item item;
-//     while (warp.gather(!ends.over()).count > 0) {  // all leave together
+//     while (warp.gather(!ends.complete()).count > 0) {  // all leave together
 //       const bool got = items.get(warp, item, true);
 //       ...                                     // put the results, then count the item as complete
 //     }
@@ -15,7 +15,7 @@
 //
 // The threads of a group put and get together: one thread claims cells for all, so that the shared
 // counters change once per warp or once per block (paper 002, section 3.4). The call chooses the
-// group: Alone, Warp or Block.
+// group: Thread, Warp or Block.
 //
 // A tunnel is bounded. put() never waits for room: it returns false to a thread without room, which
 // keeps its item and works on it. The memory must be zero initially. No claim survives a call:
@@ -116,7 +116,7 @@ struct Claim {
 };
 
 /// A thread by itself.
-struct Alone {
+struct Thread {
   WEIR_DEVICE_CODE Standing gather(bool takes_part) const {
     return {0, takes_part ? 1U : 0U, true};
   }
@@ -185,16 +185,16 @@ class Tunnel {
   using Word = typename Memory::Word;
 
   /// Distance of the shared counters in words, against false sharing.
-  static constexpr Count kApart = 16;
+  static constexpr Count kCounterStride = 16;
   /// Number of words that a tunnel needs besides its items, all of them 0.
   static WEIR_DEVICE_OR_HOST_CODE constexpr Count words(Count capacity) {
-    return 2 * kApart + capacity;
+    return 2 * kCounterStride + capacity;
   }
 
   WEIR_DEVICE_OR_HOST_CODE Tunnel(Word* words, T* items, Count capacity) noexcept
       : head_(words),
-        tail_(words + kApart),
-        tickets_(words + 2 * kApart),
+        tail_(words + kCounterStride),
+        tickets_(words + 2 * kCounterStride),
         items_(items),
         capacity_(capacity) {}
 
@@ -249,8 +249,8 @@ class Tunnel {
       if (count == 0 || Memory::exchange(*head_, head, head + count)) return {head, count};
     }
   }
-  static WEIR_DEVICE_CODE void await(const Word& ticket, Count turn) {
-    while (Memory::load(ticket) != turn) Memory::pause();
+  static WEIR_DEVICE_CODE void await(const Word& ticket, Count sequence) {
+    while (Memory::load(ticket) != sequence) Memory::pause();
   }
 
   Word* const head_;     ///< the next item to get
@@ -268,7 +268,7 @@ class Tunnel {
 template <class Memory>
 struct Tally {
   typename Memory::Word created, complete;
-  unsigned char apart[112];
+  unsigned char padding[112];
 
   WEIR_DEVICE_CODE void create(Count items) {
     Memory::store(created, Memory::load(created) + items);
@@ -280,7 +280,8 @@ struct Tally {
 
 /// Termination detection: no source is open, and all items that all sites created are complete.
 /// Reading `complete` before `created` never reports the end too early. Threads may see the end at
-/// different times: those of a group ask group.gather(!ends.over()).count, and leave at 0 together.
+/// different times: those of a group ask group.gather(!ends.complete()).count, and leave at 0
+/// together.
 template <class Memory>
 class Ends {
  public:
@@ -293,12 +294,12 @@ class Ends {
   WEIR_DEVICE_CODE Tally<Memory>& tally(unsigned site) const { return tallies_[site]; }
   /// Closes a source, which has counted all items that it will ever put.
   WEIR_DEVICE_CODE void close() const { Memory::add(*open_, ~Count{0}); }
-  WEIR_DEVICE_CODE bool over() const {
+  WEIR_DEVICE_CODE bool complete() const {
     if (Memory::load(*open_) != 0) return false;
-    Count complete = 0, created = 0;
-    for (unsigned i = 0; i < sites_; ++i) complete += Memory::load(tallies_[i].complete);
+    Count completed = 0, created = 0;
+    for (unsigned i = 0; i < sites_; ++i) completed += Memory::load(tallies_[i].complete);
     for (unsigned i = 0; i < sites_; ++i) created += Memory::load(tallies_[i].created);
-    return complete == created;
+    return completed == created;
   }
 
  private:

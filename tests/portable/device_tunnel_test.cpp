@@ -186,17 +186,17 @@ TEST(DeviceTunnel, EndsAreCounted) {
   std::vector<Tally<HostMemory>> tallies(2);
   Count open = 2;
   const Ends<HostMemory> ends(&open, tallies.data(), 2);
-  EXPECT_FALSE(ends.over());
+  EXPECT_FALSE(ends.complete());
   ends.tally(0).create(3);
   ends.close();
   ends.tally(1).finish(3);
-  EXPECT_FALSE(ends.over());
+  EXPECT_FALSE(ends.complete());
   ends.close();
-  EXPECT_TRUE(ends.over());
+  EXPECT_TRUE(ends.complete());
   ends.tally(1).create(1);
-  EXPECT_FALSE(ends.over());
+  EXPECT_FALSE(ends.complete());
   ends.tally(0).finish(1);
-  EXPECT_TRUE(ends.over());
+  EXPECT_TRUE(ends.complete());
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void run_lanes(unsigned teams, unsigned lanes, const Code& code) {
   for (unsigned i = 0; i < teams * lanes; ++i) {
     if (i % lanes == 0) made.push_back(std::make_unique<Team>(lanes));
     threads.emplace_back([&code, &team = *made.back(), i, lanes] {
-      if (lanes == 1) return code(Alone(), i);
+      if (lanes == 1) return code(Thread(), i);
       code(Lane{team, i % lanes}, i);
     });
   }

@@ -118,7 +118,7 @@ void run_split(const std::uint32_t groups[3], std::uint64_t begin, std::uint64_t
       pointer(3, static_cast<reyes::SmallBezier*>(nullptr)),
       pointer(1, static_cast<reyes::Bezier*>(nullptr)), groups[0]);
   const auto group = static_cast<unsigned>(begin);
-  reyes::run_group(work, device::Alone(), group, groups[0], group, groups[0]);
+  reyes::run_group(work, device::Thread(), group, groups[0], group, groups[0]);
   if (group == 0) {
     reyes::tell(work, groups[0], pointer(4, kNumbers), pointer(2, kNumbers), pointer(5, kCounts),
                 pointer(6, kNumbers));

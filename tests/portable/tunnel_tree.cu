@@ -7,9 +7,9 @@ using Walk = tree::Walk<CudaMemory>;
 static __device__ unsigned site() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 extern "C" __global__ void climb_alone(Walk walk) {
-  const weir::device::Alone alone;
-  tree::plant(walk, alone, site(), site() == 0);
-  tree::climb(walk, alone, site());
+  const weir::device::Thread thread;
+  tree::plant(walk, thread, site(), site() == 0);
+  tree::climb(walk, thread, site());
 }
 
 extern "C" __global__ void climb_by_warps(Walk walk) {

@@ -45,7 +45,7 @@ WEIR_DEVICE_CODE void climb(const Walk<Memory>& walk, const Group& group, unsign
     if (has) node = kept[--count];
     has = walk.nodes.get(group, node, !has) || has;
     if (group.gather(has).count == 0) {
-      if (group.gather(!walk.ends.over()).count == 0) return;
+      if (group.gather(!walk.ends.complete()).count == 0) return;
       continue;
     }
     const bool parent = has && node.depth < walk.depth;

@@ -43,7 +43,7 @@ struct Held {
       std::make_unique<CheckedMemory::Word[]>(Tunnel::words(kCapacity))};
   Item items[kCapacity];
   const Tunnel tunnel{words.get(), items, kCapacity};
-  const device::Alone alone{};
+  const device::Thread alone{};
 
   bool put(int number) {
     Item item;
@@ -100,7 +100,7 @@ struct Recursion : Check<Recursion<kDepth, kCapacity>, 2> {
       CHECK_THAT(held.put(kDepth));
       ends.close();
     }
-    while (!ends.over()) {
+    while (!ends.complete()) {
       const int depth = held.get();
       if (depth == 0) {
         sys::yield();

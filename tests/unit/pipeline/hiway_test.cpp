@@ -345,8 +345,8 @@ TEST(HiWayThatIsMisused, SaysHow) {
     EXPECT_NE(refusal(body).find(words), std::string::npos) << refusal(body);
   };
   Number item = 0;
-  expect("does not lead to a card", [&] { HiWayLib::configKernel(host, {card_out}, none, card); });
-  expect("does not begin on a card", [&] { HiWayLib::configKernel(card_in, {host}, none, card); });
+  expect("does not lead to a GPU", [&] { HiWayLib::configKernel(host, {card_out}, none, card); });
+  expect("does not begin on a GPU", [&] { HiWayLib::configKernel(card_in, {host}, none, card); });
   expect("there is no tunnel 9", [&] { HiWayLib::configKernel(9, {}, none, card); });
   expect("no values of a stencil",
          [&] { HiWayLib::configStencilTunnel<double>(stencil, {.rows = 1, .columns = 1}); });
@@ -361,8 +361,8 @@ TEST(HiWayThatIsMisused, SaysHow) {
   int late = -1;
   expect("before setupService()", [&] { createTunnel<Number>(late, HiWayLib::CPU_TO_CPU, true); });
   expect("before setupService()", [&] { setupService(); });
-  expect("begins on a card", [&] { put_h(item, card_out); });
-  expect("leads to a card", [&] { get_h(&item, card_in); });
+  expect("begins on a GPU", [&] { put_h(item, card_out); });
+  expect("leads to a GPU", [&] { get_h(&item, card_in); });
   expect("8 bytes, not 1", [&] { put_h('x', host); });
   expect("ends what get_h() gave", [&] { endTask_h(host); });
   put_h(item, host);
