@@ -49,8 +49,8 @@ void check_wait(uint32_t count, const HSTR_EVENT* events, bool all, bool with_in
 }
 
 /// Writes which events are complete.
-void tell_complete(const Session& session, std::span<const HSTR_EVENT> events, uint32_t* count,
-                   uint32_t* indices) {
+void write_complete(const Session& session, std::span<const HSTR_EVENT> events, uint32_t* count,
+                    uint32_t* indices) {
   uint32_t found = 0;
   for (uint32_t i = 0; i < events.size(); ++i) {
     if (!session.complete(events[i])) continue;
@@ -135,10 +135,10 @@ HSTR_RESULT hStreams_EventWait(uint32_t count, HSTR_EVENT* events, bool all, int
     try {
       session.wait({events, count}, all, nanoseconds(milliseconds));
     } catch (...) {
-      tell_complete(session, {events, count}, out_count, out_indices);
+      write_complete(session, {events, count}, out_count, out_indices);
       throw;
     }
-    tell_complete(session, {events, count}, out_count, out_indices);
+    write_complete(session, {events, count}, out_count, out_indices);
   });
 }
 }

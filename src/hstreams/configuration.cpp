@@ -61,16 +61,16 @@ Configuration::Configuration() { reset(); }
 
 void Configuration::set_options(const HSTR_OPTIONS& options) {
   check_options(options);
-  NameList card(options.libNameCnt, options.libNames, options.libFlags);
+  NameList device(options.libNameCnt, options.libNames, options.libFlags);
   NameList host(options.libNameCntHost, options.libNamesHost, nullptr);
   const std::lock_guard lock(mutex_);
-  if (options.libNameCnt > 0) sinks_[HSTR_ISA_KNC] = card.names();
+  if (options.libNameCnt > 0) sinks_[HSTR_ISA_KNC] = device.names();
   if (options.libNameCntHost > 0) sinks_[HSTR_ISA_x86_64] = host.names();
-  card_names_ = std::move(card);
+  device_names_ = std::move(device);
   host_names_ = std::move(host);
   options_ = options;
-  options_.libFlags = card_names_.flags();
-  options_.libNames = card_names_.pointers();
+  options_.libFlags = device_names_.flags();
+  options_.libNames = device_names_.pointers();
   options_.libNamesHost = host_names_.pointers();
   policy_ = options.dep_policy;
   timeout_ms_ = options.time_out_ms_val;
@@ -103,7 +103,7 @@ void Configuration::reset() {
   policy_ = options_.dep_policy;
   timeout_ms_ = options_.time_out_ms_val;
   mkl_ = HSTR_MKL_LP64;
-  card_names_ = {};
+  device_names_ = {};
   host_names_ = {};
   sinks_.clear();
 }

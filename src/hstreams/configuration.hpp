@@ -40,7 +40,7 @@ class Configuration {
  private:
   mutable std::mutex mutex_;
   HSTR_OPTIONS options_;
-  NameList card_names_, host_names_;  // the targets of pointers in the options
+  NameList device_names_, host_names_;  // the targets of pointers in the options
   SinkLists sinks_;
   std::atomic<HSTR_DEP_POLICY> policy_;
   std::atomic<int> timeout_ms_;

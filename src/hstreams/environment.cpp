@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kMostThreads = 1024;  // bits of a mask
 constexpr unsigned kMostCards = 32;
-constexpr unsigned kCardThreads = 244;  // of the coprocessors that programs were written for
+constexpr unsigned kCoprocessorThreads = 244;  // of the coprocessors that programs were written for
 constexpr std::size_t kLeastMemory = 1 << 20;
 
 std::string text_of(const char* name) {
@@ -61,7 +61,7 @@ std::size_t size_of(const char* name, std::size_t otherwise, std::size_t least) 
 }
 
 struct Kinds {
-  bool host = false, card = false;
+  bool host = false, device = false;
 };
 
 Kinds kinds_in(std::string_view domains) {
@@ -71,7 +71,7 @@ Kinds kinds_in(std::string_view domains) {
     const std::string_view part = domains.substr(0, comma);
     const std::string_view kind = part.substr(0, part.find(':'));
     const bool setting = kind.find('=') != kind.npos;
-    if (!setting && !kind.empty()) (kind == "host" ? kinds.host : kinds.card) = true;
+    if (!setting && !kind.empty()) (kind == "host" ? kinds.host : kinds.device) = true;
     domains = comma == domains.npos ? "" : domains.substr(comma + 1);
   }
   return kinds;
@@ -87,7 +87,7 @@ void read_domains(Environment& read) {
   read.domains = text_of("WEIR_DOMAINS");
   const Kinds kinds = kinds_in(read.domains);
   if (!kinds.host) read.domains = read.domains.empty() ? "host" : "host," + read.domains;
-  read.simulated_cards = kinds.card ? 0 : 1;
+  read.simulated_cards = kinds.device ? 0 : 1;
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ void read_domains(Environment& read) {
 Environment read_environment() {
   Environment read;
   read_domains(read);
-  read.threads = number_of("WEIR_HSTREAMS_THREADS", kCardThreads, 1, kMostThreads);
+  read.threads = number_of("WEIR_HSTREAMS_THREADS", kCoprocessorThreads, 1, kMostThreads);
   read.memory = size_of("WEIR_HSTREAMS_MEMORY", 0, kLeastMemory);
   read.host_cpus = number_of("WEIR_HSTREAMS_HOST_CPUS", 0, 1, kMostThreads);
   read.checksums = text_of("WEIR_HSTREAMS_CHECKSUMS");

@@ -16,7 +16,7 @@ namespace weir::hs {
 
 namespace {
 
-constexpr std::uint64_t kCardMemory = std::uint64_t{8} << 30;
+constexpr std::uint64_t kCoprocessorMemory = std::uint64_t{8} << 30;
 
 /// Returns the number of cores that this process may use: hardware threads of one core have the
 /// same list of siblings.
@@ -43,8 +43,8 @@ std::uint64_t memory_limit() {
   for (const char* const path :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream file(path);
-    std::uint64_t granted = 0;
-    if (file >> granted && granted > 0) bytes = std::min(bytes, granted);
+    std::uint64_t limit = 0;
+    if (file >> limit && limit > 0) bytes = std::min(bytes, limit);
   }
   return bytes;
 }
@@ -53,7 +53,7 @@ std::uint64_t memory_limit() {
 /// simulated cards and the host together take half of the memory limit, because programs size their
 /// buffers by it and also have them in their own memory.
 std::uint64_t default_memory(std::size_t simulated_cards) {
-  return std::min(kCardMemory, memory_limit() / (2 * (simulated_cards + 1)));
+  return std::min(kCoprocessorMemory, memory_limit() / (2 * (simulated_cards + 1)));
 }
 
 /// Splits a specification into domains with their settings.

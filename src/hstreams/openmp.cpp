@@ -52,7 +52,7 @@ OpenMpCensus::~OpenMpCensus() {
   if (!holder_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
-    over_ = true;
+    stopped_ = true;
   }
   changed_.notify_all();
   holder_.join();
@@ -83,7 +83,7 @@ void OpenMpCensus::add(std::size_t threads) {
 /// The main function of the thread that has the team; OpenMP ends the team when this thread ends.
 void OpenMpCensus::hold_team() {
   std::unique_lock lock(mutex_);
-  while (!over_) {
+  while (!stopped_) {
     if (counted_ < wanted_) {
       run_region(static_cast<unsigned>(wanted_ + 1));  // this thread itself does not count
       counted_ = wanted_;

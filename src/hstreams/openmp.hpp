@@ -43,7 +43,7 @@ class OpenMpCensus {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t wanted_ = 0, counted_ = 0;
-  bool over_ = false;
+  bool stopped_ = false;
   std::thread holder_;
 };
 

@@ -82,20 +82,20 @@ weir_event Queue::transfer(const weir_endpoint& source, const weir_endpoint& tar
   return copy(stream_for(policy), source, target);
 }
 
-weir_event Queue::transfer_by(Queue& courier, const weir_endpoint& source,
+weir_event Queue::transfer_by(Queue& device_queue, const weir_endpoint& source,
                               const weir_endpoint& target, const Region& own, const Region& far,
                               HSTR_DEP_POLICY policy) {
   const std::lock_guard lock(mutex_);
-  if (policy == HSTR_DEP_POLICY_NONE) return courier.transfer(source, target, policy);
+  if (policy == HSTR_DEP_POLICY_NONE) return device_queue.transfer(source, target, policy);
   weir_stream* const stream = stream_for(policy);
   const Operand ordered = readwrite(own);
   const weir_event ready = sync(stream, {}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
-  courier.wait({ready}, {readwrite(far)});
-  const weir_event copied = courier.transfer(source, target, HSTR_DEP_POLICY_BUFFERS);
+  device_queue.wait({ready}, {readwrite(far)});
+  const weir_event copied = device_queue.transfer(source, target, HSTR_DEP_POLICY_BUFFERS);
   return sync(stream, {&copied, 1}, {&ordered, 1}, WEIR_SYNC_SCOPE_OPERANDS);
 }
 
-weir_event Queue::transfer_staged(Queue& courier, const weir_endpoint& source,
+weir_event Queue::transfer_staged(Queue& device_queue, const weir_endpoint& source,
                                   const weir_endpoint& target, const weir_endpoint& stage,
                                   const Region& own, const Region& far, HSTR_DEP_POLICY policy) {
   const std::lock_guard lock(mutex_);
@@ -105,9 +105,10 @@ weir_event Queue::transfer_staged(Queue& courier, const weir_endpoint& source,
   const bool from_here = own.buffer == source.buffer;
   const weir_event ready = from_here ? copy(stream, source, stage)
                                      : sync(stream, {}, {&part, 1}, WEIR_SYNC_SCOPE_OPERANDS);
-  courier.wait({ready}, {readwrite(far)});
-  const weir_event passed = from_here ? courier.transfer(stage, target, HSTR_DEP_POLICY_BUFFERS)
-                                      : courier.transfer(source, stage, HSTR_DEP_POLICY_BUFFERS);
+  device_queue.wait({ready}, {readwrite(far)});
+  const weir_event passed = from_here
+                                ? device_queue.transfer(stage, target, HSTR_DEP_POLICY_BUFFERS)
+                                : device_queue.transfer(source, stage, HSTR_DEP_POLICY_BUFFERS);
   const weir_event there = sync(stream, {&passed, 1}, {&part, 1}, WEIR_SYNC_SCOPE_OPERANDS);
   return from_here ? there : copy(stream, stage, target);
 }

@@ -30,14 +30,15 @@ class Queue {
   weir_event transfer(const weir_endpoint& source, const weir_endpoint& target,
                       HSTR_DEP_POLICY policy);
   /// transfer() by the stream of another domain: `own` is the end that this stream orders, `far`
-  /// the end in the courier's memory. Transfers of other parts of that memory neither wait for this
-  /// one nor fail with it.
-  weir_event transfer_by(Queue& courier, const weir_endpoint& source, const weir_endpoint& target,
-                         const Region& own, const Region& far, HSTR_DEP_POLICY policy);
+  /// the end in the memory of `device_queue`. Transfers of other parts of that memory neither wait
+  /// for this one nor fail with it.
+  weir_event transfer_by(Queue& device_queue, const weir_endpoint& source,
+                         const weir_endpoint& target, const Region& own, const Region& far,
+                         HSTR_DEP_POLICY policy);
   /// transfer_by() between two devices without a link, staged through host memory `stage` of the
   /// same size, which nothing else may use until the event is complete. Also orders this stream
   /// under policy NONE.
-  weir_event transfer_staged(Queue& courier, const weir_endpoint& source,
+  weir_event transfer_staged(Queue& device_queue, const weir_endpoint& source,
                              const weir_endpoint& target, const weir_endpoint& stage,
                              const Region& own, const Region& far, HSTR_DEP_POLICY policy);
   /// Enqueues a call of a kernel of the layer.

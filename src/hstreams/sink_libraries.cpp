@@ -37,13 +37,13 @@ SinkLibraries::SinkLibraries(const SinkLists& lists, const Environment& environm
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   program_ = program.filename();
-  add_path(card_folders_, environment.sink_path);
-  add_path(card_folders_, environment.mic_path);
+  add_path(device_folders_, environment.sink_path);
+  add_path(device_folders_, environment.mic_path);
   add_path(host_folders_, environment.host_sink_path);
-  for (Folders* folders : {&card_folders_, &host_folders_}) {
+  for (Folders* folders : {&device_folders_, &host_folders_}) {
     folders->push_back(program.parent_path());
   }
-  open_for_cards(lists);
+  open_for_devices(lists);
   open_for_host(lists);
 }
 
@@ -81,15 +81,15 @@ bool SinkLibraries::open_all(const std::vector<std::string>& names, const Folder
   return true;
 }
 
-void SinkLibraries::open_for_cards(const SinkLists& lists) {
+void SinkLibraries::open_for_devices(const SinkLists& lists) {
   std::string why, missing;
   bool wanted = false, satisfied = false;
   for (const HSTR_ISA_TYPE isa : {HSTR_ISA_KNC, HSTR_ISA_KNL, HSTR_ISA_x86_64}) {
     const std::vector<std::string>& names = list_of(lists, isa);
     if (names.empty()) continue;
-    const Folders& folders = isa == HSTR_ISA_x86_64 ? host_folders_ : card_folders_;
+    const Folders& folders = isa == HSTR_ISA_x86_64 ? host_folders_ : device_folders_;
     wanted = true;
-    if (open_all(names, folders, RTLD_GLOBAL, cards_, why)) {
+    if (open_all(names, folders, RTLD_GLOBAL, devices_, why)) {
       satisfied = true;
     } else if (missing.empty()) {
       missing = why;
@@ -97,9 +97,9 @@ void SinkLibraries::open_for_cards(const SinkLists& lists) {
   }
   if (wanted && !satisfied) fail(HSTR_RESULT_BAD_NAME, "{}", missing);
   for (const char* const suffix : {"_mic.so", "_x200.so", "_host.so"}) {
-    Library library = open(program_ + suffix, card_folders_, RTLD_GLOBAL, cards_, why);
+    Library library = open(program_ + suffix, device_folders_, RTLD_GLOBAL, devices_, why);
     if (library == nullptr) continue;
-    cards_.libraries.push_back(std::move(library));
+    devices_.libraries.push_back(std::move(library));
     break;
   }
 }
@@ -118,7 +118,7 @@ void SinkLibraries::open_for_host(const SinkLists& lists) {
 }
 
 void* SinkLibraries::find(bool host, const char* name) {
-  Side& side = host ? host_ : cards_;
+  Side& side = host ? host_ : devices_;
   {
     const std::shared_lock lock(mutex_);
     const auto known = side.known.find(name);

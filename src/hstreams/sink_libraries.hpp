@@ -40,15 +40,15 @@ class SinkLibraries {
                       std::string& why);
   static bool open_all(const std::vector<std::string>& names, const Folders& folders, int scope,
                        Side& side, std::string& why);
-  void open_for_cards(const SinkLists& lists);
+  void open_for_devices(const SinkLists& lists);
   void open_for_host(const SinkLists& lists);
   void* look_up(const Side& side, const char* name) const;
 
   bool with_blas_;
   std::string program_;
-  Folders card_folders_, host_folders_;
+  Folders device_folders_, host_folders_;
   std::shared_mutex mutex_;
-  Side cards_, host_;
+  Side devices_, host_;
 };
 
 }  // namespace weir::hs
