@@ -273,10 +273,10 @@ void WorkerTeam::barrier() {
 
 /// Polls, then sleeps, while word == value.
 void WorkerTeam::wait_while(const sys::Atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
-  constexpr int kLooks = sys::scaled(64, 1);
+  constexpr int kPolls = sys::scaled(64, 1);
   const std::int64_t start = sys::now_ns();
   do {
-    for (int i = 0; i < kLooks; ++i) {
+    for (int i = 0; i < kPolls; ++i) {
       if (word.load(std::memory_order_acquire) != value) return;
       sys::pause();
     }

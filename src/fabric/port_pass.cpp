@@ -32,7 +32,7 @@ void PortPass::send_all(std::int64_t deadline_ns) noexcept {
       static_cast<void>(link.idle(wait, since));
     } catch (...) {  // no memory: the next pass reports it
     }
-    transport_.wait(bell, std::min(deadline_ns, now + kBetweenLooks));
+    transport_.wait(bell, std::min(deadline_ns, now + kBetweenPolls));
   }
   link.resumed(wait);
 }

@@ -38,7 +38,7 @@ class PortPass final : private TransportSink {
   bool unfinished() const noexcept { return messages_.unfinished() || operations_.unfinished(); }
 
  private:
-  static constexpr std::int64_t kBetweenLooks = 1'000'000;
+  static constexpr std::int64_t kBetweenPolls = 1'000'000;
 
   void arrived(Rank from, std::span<const std::byte> frame) noexcept override;
   void completed(void* token, std::int64_t old, Outcome outcome) noexcept override;

@@ -159,7 +159,7 @@ weir_stream* Registry::any_stream_of(const Place& place) {
       leaving = true;
     }
     if (!leaving) return nullptr;
-    stream_gone_.wait(lock);
+    stream_removed_.wait(lock);
   }
 }
 
@@ -207,7 +207,7 @@ void Registry::destroy_stream(weir_stream* stream) noexcept {
   lock.unlock();
   dead->unreported().report("stream", dead->name());
   dead.reset();
-  stream_gone_.notify_all();
+  stream_removed_.notify_all();
 }
 
 void Registry::destroy_buffer(weir_buffer* buffer) noexcept {

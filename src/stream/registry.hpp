@@ -102,7 +102,7 @@ class Registry : public Context {
   void shut_down_without_memory(std::int64_t deadline_ns) noexcept WEIR_NOT_ANALYSED;
 
   mutable sys::Mutex mutex_;
-  sys::Condition stream_unpinned_, stream_gone_;
+  sys::Condition stream_unpinned_, stream_removed_;
   std::vector<Owned<weir_place>> places_ WEIR_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Owned<weir_stream>> streams_ WEIR_GUARDED_BY(mutex_);
   weir_stats finished_stats_ WEIR_GUARDED_BY(mutex_){};  ///< of destroyed streams

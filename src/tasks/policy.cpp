@@ -13,7 +13,7 @@ namespace weir::rt {
 namespace {
 
 using Candidates = std::span<const weir_candidate>;
-using Outlooks = std::span<const CandidateEstimate>;
+using Estimates = std::span<const CandidateEstimate>;
 
 /// Returns the candidate with the lowest cost(candidate), the first one of equals.
 template <class Cost>
@@ -32,7 +32,7 @@ double load_of(const weir_candidate& candidate) {
 
 class RoundRobin final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
+  std::size_t choose(const char*, Candidates candidates, Estimates) override {
     const std::size_t chosen = next_ % candidates.size();
     if (!candidates[chosen].full) ++next_;
     return chosen;
@@ -46,7 +46,7 @@ class RoundRobin final : public Policy {
 /// load.
 class Locality final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
+  std::size_t choose(const char*, Candidates candidates, Estimates) override {
     const auto most = std::max_element(
         candidates.begin(), candidates.end(),
         [](const auto& a, const auto& b) { return a.owned_bytes < b.owned_bytes; });
@@ -62,7 +62,7 @@ class EarliestFinish final : public Policy {
  public:
   bool wants_ready_tasks() const noexcept override { return true; }
 
-  std::size_t choose(const char*, Candidates candidates, Outlooks estimates) override {
+  std::size_t choose(const char*, Candidates candidates, Estimates estimates) override {
     if (candidates.size() == 1) return 0;
     const std::size_t none = candidates.size();
     std::size_t unknown = none, best = none, cores = 0;
@@ -101,7 +101,7 @@ class EarliestFinish final : public Policy {
   }
 
   /// Returns an idle place that was avoided, if its extra cost is saved up, else the best one.
-  std::size_t try_again(Candidates candidates, Outlooks estimates, std::size_t best,
+  std::size_t try_again(Candidates candidates, Estimates estimates, std::size_t best,
                         std::int64_t least) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const weir_candidate& candidate = candidates[i];
@@ -123,7 +123,7 @@ class EarliestFinish final : public Policy {
 /// Chooses a place with free cores, preferably one that has the data.
 class Steal final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
+  std::size_t choose(const char*, Candidates candidates, Estimates) override {
     return cheapest(candidates, [](const auto& candidate) {
       return std::pair(candidate.full ? 1 : 0,
                        std::pair(candidate.tasks < candidate.cores ? 0 : 1,
@@ -135,7 +135,7 @@ class Steal final : public Policy {
 /// Distributes tasks in proportion to the weights: chooses the place that is furthest behind.
 class Static final : public Policy {
  public:
-  std::size_t choose(const char*, Candidates candidates, Outlooks) override {
+  std::size_t choose(const char*, Candidates candidates, Estimates) override {
     for (const weir_candidate& candidate : candidates) share_of(candidate);
     const std::size_t best = cheapest(candidates, [this](const auto& candidate) {
       return (share_of(candidate) + 1) / candidate.weight;
@@ -159,7 +159,7 @@ class Static final : public Policy {
 class Custom final : public Policy {
  public:
   Custom(weir_policy_function function, void* payload) : function_(function), payload_(payload) {}
-  std::size_t choose(const char* task, Candidates candidates, Outlooks) override {
+  std::size_t choose(const char* task, Candidates candidates, Estimates) override {
     const NoWaitScope no_wait;
     return function_(task, candidates.data(), candidates.size(), payload_);
   }

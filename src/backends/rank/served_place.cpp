@@ -195,9 +195,9 @@ void ServedPlace::Queue::copy(const CopyJob& job) noexcept {
 
 /// Makes progress while a worker waits: rank 0 may need this core for what the worker waits for.
 void ServedPlace::Queue::poll() noexcept {
-  constexpr unsigned kLooksPerYield = 4;
-  static thread_local unsigned looks = 0;
-  if (!place_.port_.progress() && ++looks % kLooksPerYield == 0) sys::yield();
+  constexpr unsigned kPollsPerYield = 4;
+  static thread_local unsigned polls = 0;
+  if (!place_.port_.progress() && ++polls % kPollsPerYield == 0) sys::yield();
 }
 
 /// Serves the queue, unless another thread does; that thread then makes one more pass.
