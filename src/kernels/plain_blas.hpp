@@ -1,7 +1,7 @@
 // A BLAS in plain loops, for machines without one.
 #pragma once
 
-#include "kernels/blas_library.hpp"
+#include "kernels/blas_functions.hpp"
 
 namespace weir::kernels {
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "commit.hpp"
 #include "ranks.hpp"
 
 namespace weir::cli {
@@ -27,7 +26,7 @@ std::string version_line() {
   for (const auto& backend : description.at("backends")) {
     kinds += (kinds.empty() ? "" : ", ") + backend.at("kind").get<std::string>();
   }
-  const std::string commit = *kCommit == '\0' ? "" : fmt::format(" commit {}", kCommit);
+  const std::string commit = *WEIR_COMMIT == '\0' ? "" : fmt::format(" commit {}", WEIR_COMMIT);
   return fmt::format("weir {}{} (backends: {})", weir_version(), commit, kinds);
 }
 
