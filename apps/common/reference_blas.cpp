@@ -17,9 +17,34 @@ namespace {
 
 constexpr int kColumnMajor = 102, kNoTrans = 111, kTrans = 112;
 
+/// Looks for the name, and as libraries in wheels of Python have it.
 template <class Function>
 void find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function != nullptr) return;
+  function = reinterpret_cast<Function*>(dlsym(library, (std::string("scipy_") + name).c_str()));
+}
+
+/// The product in plain loops, where there is no BLAS.
+template <class T>
+void multiply_plainly(int, int trans_a, int trans_b, int m, int n, int k, T alpha, const T* a,
+                      int lda, const T* b, int ldb, T beta, T* c, int ldc) {
+  std::vector<T> column(static_cast<std::size_t>(m));
+  for (int j = 0; j < n; ++j) {
+    T* const out = c + std::ptrdiff_t{j} * ldc;
+    std::fill(column.begin(), column.end(), T{0});
+    for (int p = 0; p < k; ++p) {
+      const T factor =
+          trans_b == kNoTrans ? b[p + std::ptrdiff_t{j} * ldb] : b[j + std::ptrdiff_t{p} * ldb];
+      const T* const from = trans_a == kNoTrans ? a + std::ptrdiff_t{p} * lda : a + p;
+      const std::ptrdiff_t step = trans_a == kNoTrans ? 1 : lda;
+      for (int i = 0; i < m; ++i) column[static_cast<std::size_t>(i)] += from[i * step] * factor;
+    }
+    for (int i = 0; i < m; ++i) {
+      const T product = alpha * column[static_cast<std::size_t>(i)];
+      out[i] = beta == T{0} ? product : product + beta * out[i];
+    }
+  }
 }
 
 /// Returns the function that sets the library's number of threads, null when it has none.
@@ -42,6 +67,12 @@ ReferenceBlas::Library ReferenceBlas::open(const weir::Runtime& runtime) {
   }
   Library found;
   found.cores = description.at("machine").at("cores").get<int>();
+  found.plain = blas.at("name") == "plain";
+  if (found.plain) {
+    found.single = multiply_plainly<float>;
+    found.twice = multiply_plainly<double>;
+    return found;
+  }
   const auto path = blas.at("library").get<std::string>();
   void* const object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object != nullptr) {
@@ -78,13 +109,13 @@ void ReferenceBlas::multiply(std::size_t m, std::size_t n, std::size_t k,
 
 template <class T>
 double ReferenceBlas::gemm_peak(std::size_t order) const {
-  constexpr int kRuns = 4;
-  const std::size_t n = std::clamp<std::size_t>(order, 512, 2048);
+  const int runs = library().plain ? 2 : 4;
+  const std::size_t n = std::clamp<std::size_t>(order, 512, library().plain ? 512 : 2048);
   std::vector<T> a(n * n), c(n * n);
   std::minstd_rand random(1);
   for (T& element : a) element = static_cast<T>(random()) / static_cast<T>(random.max());
   double best = 0;
-  for (int run = 0; run < kRuns; ++run) {
+  for (int run = 0; run < runs; ++run) {
     const auto start = std::chrono::steady_clock::now();
     multiply<T>(n, n, n, T{1}, {a.data(), n}, {a.data(), n}, T{0}, c.data(), n);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

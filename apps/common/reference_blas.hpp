@@ -18,8 +18,8 @@ struct Factor {
 };
 
 /// Yardstick of speed and second opinion on results. Use it while no stream has work. The first
-/// product opens the library that the runtime's description names, and throws
-/// weir::Error{unavailable} where there is none. From one thread.
+/// product opens the library that the runtime's description names; without one it is computed in
+/// plain loops. Throws weir::Error{unavailable} for a library without products. From one thread.
 class ReferenceBlas {
  public:
   explicit ReferenceBlas(const weir::Runtime& runtime) noexcept : runtime_(runtime) {}
@@ -45,6 +45,7 @@ class ReferenceBlas {
     Gemm<double> twice = nullptr;
     void (*set_threads)(int) = nullptr;  ///< null: the library decides
     int cores = 1;
+    bool plain = false;
   };
 
   static Library open(const weir::Runtime& runtime);

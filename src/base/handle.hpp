@@ -70,7 +70,7 @@ class Handle {
   /// Returns the object of a handle. Throws Error{invalid_argument} for NULL, a destroyed object
   /// (by name), or something else.
   __attribute__((no_sanitize("vptr"))) static T& check(T* handle) {
-    if (handle != nullptr && static_cast<Handle*>(handle)->mark() == kLive) [[likely]] {
+    if (handle != nullptr && static_cast<Handle*>(handle)->handle_mark() == kLive) [[likely]] {
       return *handle;
     }
     refuse(handle);
@@ -105,13 +105,13 @@ class Handle {
   [[noreturn, gnu::cold]] __attribute__((no_sanitize("vptr"))) static void refuse(const T* object) {
     if (object == nullptr) fail_argument("the {} is NULL", T::kNoun);
     const Handle* const handle = object;
-    if (handle->mark() != kDead) fail_argument("the handle is not a {}", T::kNoun);
+    if (handle->handle_mark() != kDead) fail_argument("the handle is not a {}", T::kNoun);
     const char* end = "has been destroyed";
     if constexpr (requires { T::kEnd; }) end = T::kEnd;
     fail_argument("{} '{}' {}", T::kNoun, handle->epitaph_, end);
   }
 
-  std::uint32_t mark() const noexcept { return __atomic_load_n(&mark_, __ATOMIC_ACQUIRE); }
+  std::uint32_t handle_mark() const noexcept { return __atomic_load_n(&mark_, __ATOMIC_ACQUIRE); }
 
   std::uint32_t mark_;
   char epitaph_[kEpitaph];  ///< written after the object's end

@@ -28,7 +28,8 @@ namespace sys = rt::sys;
 namespace {
 
 constexpr const char* kAdvice =
-    "apt install libopenblas0-pthread, pip install scipy-openblas32, or name another with WEIR_BLAS";
+    "apt install libopenblas0-pthread, pip install scipy-openblas32, or name another with "
+    "WEIR_BLAS";
 constexpr const char* kPlain = "plain";
 
 struct KnownLibrary {
@@ -80,8 +81,9 @@ void check_name(const std::string& name) {
   for (const KnownLibrary& library : known_libraries()) names.push_back(library.name);
   if (is_path(name) || std::find(names.begin(), names.end(), name) != names.end()) return;
   fail_argument(
-      "unknown BLAS '{}'{}: expected openblas, blis, mkl, reference, plain or the path of a library", name,
-      rt::did_you_mean(name, names));
+      "unknown BLAS '{}'{}: expected openblas, blis, mkl, reference, plain or the path of a "
+      "library",
+      name, rt::did_you_mean(name, names));
 }
 
 /// The library that the process requested; null for none.
@@ -231,7 +233,6 @@ const BlasLibrary& BlasLibrary::instance() {
   library = name ? new BlasLibrary(*name) : open_best();
   const BlasInfo& info = library->info();
   rt::log::info("BLAS: {} {} for {} from {}", info.name, info.version, info.kernels, info.library);
-  if (!info.problem.empty()) rt::log::warning("BLAS: {}", info.problem);
   opened.store(library, std::memory_order_release);
   return *library;
 }
@@ -250,6 +251,12 @@ BlasLibrary::BlasLibrary(const std::string& name) {
   info_.available = true;
 }
 
+void BlasLibrary::warn_once() const {
+  static sys::Atomic<bool> warned{false};
+  if (info_.problem.empty() || warned.exchange(true)) return;
+  rt::log::warning("BLAS: {}", info_.problem);
+}
+
 void BlasLibrary::use_plain_loops() {
   single_ = plain_blas<float>();
   double_ = plain_blas<double>();
@@ -257,7 +264,8 @@ void BlasLibrary::use_plain_loops() {
   info_.name = kPlain;
   info_.library = "libweir";
   info_.version = WEIR_VERSION_STRING;
-  info_.problem = fmt::format("without a BLAS weir uses plain loops, several times slower: {}", kAdvice);
+  info_.problem =
+      fmt::format("without a BLAS weir uses plain loops, several times slower: {}", kAdvice);
 }
 
 void BlasLibrary::open(const std::string& name) {

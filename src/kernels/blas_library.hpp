@@ -63,6 +63,8 @@ class BlasLibrary {
     }
   }
   const BlasInfo& info() const noexcept { return info_; }
+  /// Logs, once in a process, why this library is slower than one could be.
+  void warn_once() const;
 
   /// Whether its products of small contiguous blocks are so much faster than its triangular
   /// routines that these should be built from products.

@@ -60,7 +60,7 @@ void register_builtin(weir_runtime& runtime, const char* blas) {
 }
 
 void prepare(const char* name) {
-  if (needs_blas(name)) BlasLibrary::instance();
+  if (needs_blas(name)) BlasLibrary::instance().warn_once();
 }
 
 BlasInfo blas_info() {
