@@ -35,8 +35,10 @@ weir_install_library(weir runtime)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir ${PROJECT_SOURCE_DIR}/include/hiway
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
-  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/weir COMPONENT development)
+if(NOT WEIR_PACKAGES)  # Debian has it
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/weir COMPONENT development)
+endif()
 
 # find_package(weir)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weir-config.cmake.in

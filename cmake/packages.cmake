@@ -1,0 +1,72 @@
+# Debian packages of the components that install.cmake names: scripts/packages.sh. A package for a
+# system has no search paths in its programs, and its copyright and changelog.
+option(WEIR_PACKAGES "Prepare the Debian packages (cpack -G DEB), for the prefix /usr" OFF)
+if(NOT WEIR_PACKAGES)
+  return()
+endif()
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME weir)
+set(CPACK_PACKAGE_CONTACT "weir maintainers <maintainers@users.noreply.github.com>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/dist)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+# weir_package(COMPONENT NAME SECTION DEPENDS SUMMARY): a component becomes a package.
+set(own "libweir0 (= ${PROJECT_VERSION}-1)")
+macro(weir_package component name section depends summary)
+  list(APPEND CPACK_COMPONENTS_ALL ${component})
+  string(TOUPPER ${component} key)
+  set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${name})
+  set(CPACK_DEBIAN_${key}_PACKAGE_SECTION ${section})
+  set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS "${depends}")
+  set(CPACK_DEBIAN_${key}_DESCRIPTION "${summary}\n weir is a streaming runtime for every processor in a machine and for\n the machines beside it. Programs enqueue kernels, transfers and syncs\n into streams, and weir runs them out of order on partitions of host\n cores, OpenCL devices, GPUs and other ranks.")
+  install(FILES ${PROJECT_BINARY_DIR}/packages/copyright
+    DESTINATION share/doc/${name} COMPONENT ${component})
+  install(FILES ${PROJECT_BINARY_DIR}/packages/changelog.Debian.gz
+    DESTINATION share/doc/${name} COMPONENT ${component})
+endmacro()
+weir_package(runtime libweir0 libs "" "streaming runtime for all processors: the library")
+weir_package(mpi libweir-mpi libs "${own}" "streaming runtime for all processors: ranks over MPI")
+weir_package(development libweir-dev libdevel "${own}"
+  "streaming runtime for all processors: headers for C and C++")
+weir_package(tools weir-tools utils "${own}" "streaming runtime for all processors: the command weir")
+if(TARGET weir_python)
+  weir_package(python python3-weir python "${own}, python3, python3-numpy"
+    "streaming runtime for all processors: the Python package")
+endif()
+if(TARGET weir_fortran)
+  weir_package(fortran libweir-fortran libdevel "${own}, libweir-dev (= ${PROJECT_VERSION}-1)"
+    "streaming runtime for all processors: the Fortran module")
+endif()
+if(TARGET hstreams_source)
+  weir_package(hstreams libhstreams libdevel "${own}"
+    "streaming runtime for all processors: hStreams 1.3")
+endif()
+foreach(component RUNTIME TOOLS)
+  set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "libopenblas0-pthread | libblas3")
+endforeach()
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "libweir-mpi, ocl-icd-libopencl1")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packages/triggers)
+
+file(WRITE ${PROJECT_BINARY_DIR}/packages/triggers "activate-noawait ldconfig\n")
+file(WRITE ${PROJECT_BINARY_DIR}/packages/copyright
+  "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+  "Upstream-Name: weir\n\nFiles: *\nCopyright: the weir maintainers\nLicense: Apache-2.0\n"
+  " On Debian systems the text of the Apache License, version 2.0, is in\n"
+  " /usr/share/common-licenses/Apache-2.0.\n")
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE ${PROJECT_BINARY_DIR}/packages/changelog.Debian
+  "weir (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n"
+  " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+execute_process(COMMAND gzip -9nf ${PROJECT_BINARY_DIR}/packages/changelog.Debian
+  COMMAND_ERROR_IS_FATAL ANY)
+include(CPack)
