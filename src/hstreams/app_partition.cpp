@@ -17,7 +17,7 @@ std::vector<CpuMask> places_in(HSTR_LOG_DOM id, const CpuMask& mask, std::size_t
   const std::size_t threads = mask.count();
   if (count > threads) {
     fail(HSTR_RESULT_OUT_OF_RANGE,
-         "{} places in logical domain {} of {} thread{}: WEIR_HSTREAMS_THREADS gives cards more",
+         "{} places in logical domain {} of {} thread{}: WEIR_HSTREAMS_THREADS gives devices more",
          count, id, threads, threads == 1 ? "" : "s");
   }
   std::vector<CpuMask> places;

@@ -69,7 +69,7 @@ PhysicalDomains::PhysicalDomains(const weir::Runtime& runtime, const Environment
   }
   if (devices_.empty()) {
     fail(HSTR_RESULT_DEVICE_NOT_INITIALIZED,
-         "there is no card in '{}', or phys_domains_limit is {}: WEIR_SIM_CARDS=1 simulates one",
+         "there is no device in '{}', or phys_domains_limit is {}: WEIR_SIM_CARDS=1 simulates one",
          environment.domains, limit);
   }
 }
@@ -77,7 +77,7 @@ PhysicalDomains::PhysicalDomains(const weir::Runtime& runtime, const Environment
 const PhysicalDomain& PhysicalDomains::at(HSTR_PHYS_DOM id) const {
   if (id == HSTR_SRC_PHYS_DOMAIN) return *host_;
   if (id < 0 || static_cast<std::size_t>(id) >= devices_.size()) {
-    fail(HSTR_RESULT_DOMAIN_OUT_OF_RANGE, "there is no physical domain {}: cards are 0 to {}", id,
+    fail(HSTR_RESULT_DOMAIN_OUT_OF_RANGE, "there is no physical domain {}: devices are 0 to {}", id,
          devices_.size() - 1);
   }
   return devices_[static_cast<std::size_t>(id)];

@@ -28,7 +28,7 @@ Session::Session(const Configuration& configuration)
       physical_(runtime_, environment_, configuration.options().phys_domains_limit),
       domains_(physical_.host()),
       device_queues_(runtime_) {
-  log(HSTR_LOG_LEVEL_LOG, HSTR_INFO_TYPE_MISC, "opened the host and {} cards",
+  log(HSTR_LOG_LEVEL_LOG, HSTR_INFO_TYPE_MISC, "opened the host and {} devices",
       physical_.devices().size());
 }
 

@@ -71,7 +71,7 @@ void Session::materialize(const Instance& instance, const PhysicalDomain& there,
   const Operand whole = write(all);
   const Region first = instance.memory.range(0, 1);
   try {
-    return wait_for(queue.run(setup_.touch(), {&whole, 1}, {}, HSTR_DEP_POLICY_BUFFERS));
+    return wait_for(queue.run(setup_.prefault(), {&whole, 1}, {}, HSTR_DEP_POLICY_BUFFERS));
   } catch (const weir::Error& error) {
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-void touch_pages(weir::Call& call) {
+void prefault_pages(weir::Call& call) {
   const auto bytes = call.span<std::byte>(0);
   for (std::size_t at = 0; at < bytes.size(); at += kPage) {
     *static_cast<volatile std::byte*>(&bytes[at]) = std::byte{0};
@@ -20,7 +20,7 @@ void touch_pages(weir::Call& call) {
 }  // namespace
 
 SetupKernels::SetupKernels(const weir::Runtime& runtime)
-    : touch_(runtime.kernel("hstreams.touch", touch_pages)),
+    : prefault_(runtime.kernel("hstreams.prefault", prefault_pages)),
       start_openmp_(runtime.kernel(
           "hstreams.start_openmp", [](weir::Call&) { start_openmp_team(); },
           WEIR_KERNEL_SHAPE_PARALLEL)) {}

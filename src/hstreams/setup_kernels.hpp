@@ -10,12 +10,12 @@ class SetupKernels {
   explicit SetupKernels(const weir::Runtime& runtime);
 
   /// Writes to every page of operand 0.
-  const weir::Kernel& touch() const noexcept { return touch_; }
+  const weir::Kernel& prefault() const noexcept { return prefault_; }
   /// Starts the OpenMP threads of a place, on the thread that will call its sink functions.
   const weir::Kernel& start_openmp() const noexcept { return start_openmp_; }
 
  private:
-  weir::Kernel touch_, start_openmp_;
+  weir::Kernel prefault_, start_openmp_;
 };
 
 }  // namespace weir::hs
