@@ -146,7 +146,7 @@ def test_a_policy_that_chooses_nobody(machine):
         assert caught.value.__cause__ is None
     with machine.queue(lambda task, candidates: None) as queue:
         fill(queue, [machine.buffer(10)])
-        with pytest.raises(weir.InvalidArgumentError, match="put off"):
+        with pytest.raises(weir.InvalidArgumentError, match="deferred task"):
             queue.synchronize()
 
 
