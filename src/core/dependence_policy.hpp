@@ -69,15 +69,15 @@ class DependencePolicy {
 
   const weir_dependence_policy policy_;
   const bool device_ordered_;
+  weir_status first_status_ = WEIR_STATUS_OK;
+  FailureRef first_failure_;  ///< reported by the next drain
+  std::uint64_t first_sequence_ = 0;
+  FailureRef poison_all_;  ///< poisons every later action of the stream
   DependenceTable table_;
-  std::vector<Predecessor> predecessors_;  ///< of the action to be admitted
-  FailureRef inherited_;                   ///< of the action to be admitted, through its operands
   std::uint64_t last_fifo_ = 0;     ///< sequence number of the predecessor of the next action
   std::uint64_t last_barrier_ = 0;  ///< sequence number of the last barrier under device ordering
-  FailureRef poison_all_;           ///< poisons every later action of the stream
-  FailureRef first_failure_;        ///< reported by the next drain
-  weir_status first_status_ = WEIR_STATUS_OK;
-  std::uint64_t first_sequence_ = 0;
+  std::vector<Predecessor> predecessors_;  ///< of the action to be admitted
+  FailureRef inherited_;                   ///< of the action to be admitted, through its operands
 };
 
 }  // namespace weir::rt

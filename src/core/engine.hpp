@@ -40,7 +40,7 @@ namespace weir::rt {
 class Engine {
  public:
   explicit Engine(weir_dependence_policy policy, Ordering ordering = Ordering::host) noexcept
-      : device_(ordering), policy_(policy, ordering) {}
+      : policy_(policy, ordering), device_(ordering) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -144,17 +144,18 @@ class Engine {
   void remove(Action& action) noexcept;
   void release_successors(Action& action) noexcept;
 
+  // First what the inline fast path uses.
   ActionWindow window_;
-  EdgePool edges_;
-  DeviceOrdering device_;
-  DependencePolicy policy_;
-  ReadyQueue ready_;
-  ActionList finished_;
-  ActionList completing_;
-  bool completing_now_ = false;
-  bool blocked_ = false;  ///< an ordering action of the host is admitted: nothing passes it
   Action* inline_action_ = nullptr;  ///< on the inline fast path, outside the window
   Action* deferred_ = nullptr;       ///< waits until the window is empty: no memory to track it
+  bool blocked_ = false;  ///< an ordering action of the host is admitted: nothing passes it
+  bool completing_now_ = false;
+  DependencePolicy policy_;
+  ActionList finished_;
+  ActionList completing_;
+  ReadyQueue ready_;
+  DeviceOrdering device_;
+  EdgePool edges_;
 };
 
 }  // namespace weir::rt
