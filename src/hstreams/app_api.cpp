@@ -1,7 +1,5 @@
-#include <algorithm>
-#include <bit>
+#include <complex>
 #include <cstring>
-#include <initializer_list>
 #include <vector>
 
 #include <hstreams/hStreams_app_api.h>
@@ -41,24 +39,24 @@ void init_domains(uint32_t count, const uint32_t* places, uint32_t oversubscript
   Library::get().app().create({places, count}, oversubscription);
 }
 
-/// Enqueues a built-in sink function with a matrix product's scalars, then its matrices.
-HSTR_RESULT enqueue_gemm(const Call& call, HSTR_LOG_STR stream, const char* name,
-                         std::initializer_list<uint64_t> scalars, const void* a, const void* b,
-                         void* c, HSTR_EVENT* event) {
+/// Enqueues a built-in sink function with a matrix product's scalars, each in as many words as it
+/// needs, then its matrices.
+template <class... Scalars>
+HSTR_RESULT enqueue_gemm(const Call& call, HSTR_LOG_STR stream, const char* name, const void* a,
+                         const void* b, void* c, HSTR_EVENT* event, const Scalars&... scalars) {
   const HSTR_RESULT refused = call.run([&] { check_pointers(a, b, c); });
   if (refused != HSTR_RESULT_SUCCESS) return refused;
-  uint64_t arguments[16];  // no allocation: nothing catches an exception here
-  uint64_t* const matrices = std::copy(scalars.begin(), scalars.end(), arguments);
-  matrices[0] = word_of(a);
-  matrices[1] = word_of(b);
-  matrices[2] = word_of(c);
-  return hStreams_EnqueueCompute(stream, name, static_cast<uint32_t>(scalars.size()), 3, arguments,
-                                 event, nullptr, 0);
+  uint64_t arguments[16] = {};  // no allocation: nothing catches an exception here
+  uint32_t count = 0;
+  const auto add = [&]<class Scalar>(const Scalar& scalar) {
+    std::memcpy(&arguments[count], &scalar, sizeof scalar);
+    count += (sizeof scalar + 7) / 8;
+  };
+  (add(scalars), ...);
+  const uint32_t scalar_words = count;
+  add(a), add(b), add(c);
+  return hStreams_EnqueueCompute(stream, name, scalar_words, 3, arguments, event, nullptr, 0);
 }
-
-uint64_t word_of(int64_t number) { return static_cast<uint64_t>(number); }
-uint64_t bits_of(float number) { return std::bit_cast<uint32_t>(number); }
-uint64_t bits_of(double number) { return std::bit_cast<uint64_t>(number); }
 
 }  // namespace
 
@@ -148,11 +146,8 @@ HSTR_RESULT hStreams_app_sgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
                                const float* a, const int64_t ld_a, const float* b,
                                const int64_t ld_b, const float beta, float* c, const int64_t ld_c,
                                HSTR_EVENT* event) {
-  return enqueue_gemm(
-      Call(kKind, __func__, stream, m, n, k), stream, "hStreams_sgemm_sink",
-      {word_of(order), word_of(trans_a), word_of(trans_b), word_of(m), word_of(n), word_of(k),
-       bits_of(alpha), word_of(ld_a), word_of(ld_b), bits_of(beta), word_of(ld_c)},
-      a, b, c, event);
+  return enqueue_gemm(Call(kKind, __func__, stream, m, n, k), stream, "hStreams_sgemm_sink", a, b,
+                      c, event, order, trans_a, trans_b, m, n, k, alpha, ld_a, ld_b, beta, ld_c);
 }
 
 HSTR_RESULT hStreams_app_dgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
@@ -161,11 +156,8 @@ HSTR_RESULT hStreams_app_dgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
                                const double alpha, const double* a, const int64_t ld_a,
                                const double* b, const int64_t ld_b, const double beta, double* c,
                                const int64_t ld_c, HSTR_EVENT* event) {
-  return enqueue_gemm(
-      Call(kKind, __func__, stream, m, n, k), stream, "hStreams_dgemm_sink",
-      {word_of(order), word_of(trans_a), word_of(trans_b), word_of(m), word_of(n), word_of(k),
-       bits_of(alpha), word_of(ld_a), word_of(ld_b), bits_of(beta), word_of(ld_c)},
-      a, b, c, event);
+  return enqueue_gemm(Call(kKind, __func__, stream, m, n, k), stream, "hStreams_dgemm_sink", a, b,
+                      c, event, order, trans_a, trans_b, m, n, k, alpha, ld_a, ld_b, beta, ld_c);
 }
 
 HSTR_RESULT hStreams_app_cgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
@@ -176,14 +168,10 @@ HSTR_RESULT hStreams_app_cgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
   const Call call(kKind, __func__, stream, m, n, k);
   const HSTR_RESULT refused = call.run([&] { check_pointers(alpha, beta); });
   if (refused != HSTR_RESULT_SUCCESS) return refused;
-  uint64_t alpha_word, beta_word;
-  std::memcpy(&alpha_word, alpha, sizeof alpha_word);
-  std::memcpy(&beta_word, beta, sizeof beta_word);
-  return enqueue_gemm(
-      call, stream, "hStreams_cgemm_sink",
-      {word_of(order), word_of(trans_a), word_of(trans_b), word_of(m), word_of(n), word_of(k),
-       alpha_word, word_of(ld_a), word_of(ld_b), beta_word, word_of(ld_c)},
-      a, b, c, event);
+  using Number = std::complex<float>;
+  return enqueue_gemm(call, stream, "hStreams_cgemm_sink", a, b, c, event, order, trans_a, trans_b,
+                      m, n, k, *static_cast<const Number*>(alpha), ld_a, ld_b,
+                      *static_cast<const Number*>(beta), ld_c);
 }
 
 HSTR_RESULT hStreams_app_zgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
@@ -194,13 +182,9 @@ HSTR_RESULT hStreams_app_zgemm(HSTR_LOG_STR stream, const CBLAS_ORDER order,
   const Call call(kKind, __func__, stream, m, n, k);
   const HSTR_RESULT refused = call.run([&] { check_pointers(alpha, beta); });
   if (refused != HSTR_RESULT_SUCCESS) return refused;
-  uint64_t alpha_words[2], beta_words[2];
-  std::memcpy(alpha_words, alpha, sizeof alpha_words);
-  std::memcpy(beta_words, beta, sizeof beta_words);
-  return enqueue_gemm(call, stream, "hStreams_zgemm_sink",
-                      {word_of(order), word_of(trans_a), word_of(trans_b), word_of(m), word_of(n),
-                       word_of(k), alpha_words[0], alpha_words[1], word_of(ld_a), word_of(ld_b),
-                       beta_words[0], beta_words[1], word_of(ld_c)},
-                      a, b, c, event);
+  using Number = std::complex<double>;
+  return enqueue_gemm(call, stream, "hStreams_zgemm_sink", a, b, c, event, order, trans_a, trans_b,
+                      m, n, k, *static_cast<const Number*>(alpha), ld_a, ld_b,
+                      *static_cast<const Number*>(beta), ld_c);
 }
 }
