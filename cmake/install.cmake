@@ -129,6 +129,7 @@ if(TARGET weir_cli)
     install(FILES ${WEIR_SHELL_PAGES}/_weir DESTINATION ${share}/zsh/site-functions COMPONENT tools)
     install(FILES ${WEIR_SHELL_PAGES}/weir.fish
       DESTINATION ${share}/fish/vendor_completions.d COMPONENT tools)
-    install(FILES ${WEIR_SHELL_PAGES}/weir.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+    install(FILES ${WEIR_SHELL_PAGES}/weir.1$<$<BOOL:${WEIR_PACKAGES}>:.gz>
+      DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
   endif()
 endif()

@@ -28,39 +28,41 @@ macro(weir_package component name section depends summary)
   set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${name})
   set(CPACK_DEBIAN_${key}_PACKAGE_SECTION ${section})
   set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS "${depends}")
-  set(CPACK_DEBIAN_${key}_DESCRIPTION "${summary}\n weir is a streaming runtime for every processor in a machine and for\n the machines beside it. Programs enqueue kernels, transfers and syncs\n into streams, and weir runs them out of order on partitions of host\n cores, OpenCL devices, GPUs and other ranks.")
+  set(CPACK_DEBIAN_${key}_DESCRIPTION "Programs enqueue kernels, transfers and syncs into streams, and weir runs\nthem out of order on partitions of host cores, OpenCL devices, GPUs and\nother ranks. This package contains ${summary}.")
   install(FILES ${PROJECT_BINARY_DIR}/packages/copyright
     DESTINATION share/doc/${name} COMPONENT ${component})
   install(FILES ${PROJECT_BINARY_DIR}/packages/changelog.Debian.gz
     DESTINATION share/doc/${name} COMPONENT ${component})
 endmacro()
-weir_package(runtime libweir0 libs "" "streaming runtime for all processors: the library")
-weir_package(mpi libweir-mpi libs "${own}" "streaming runtime for all processors: ranks over MPI")
+weir_package(runtime libweir0 libs "" "the library")
+weir_package(mpi libweir-mpi libs "${own}" "ranks over MPI")
 weir_package(development libweir-dev libdevel "${own}"
-  "streaming runtime for all processors: headers for C and C++")
-weir_package(tools weir-tools utils "${own}" "streaming runtime for all processors: the command weir")
+  "headers for C and C++")
+weir_package(tools weir-tools utils "${own}" "the command weir")
 if(TARGET weir_python)
   weir_package(python python3-weir python "${own}, python3, python3-numpy"
-    "streaming runtime for all processors: the Python package")
+    "the Python package")
 endif()
 if(TARGET weir_fortran)
   weir_package(fortran libweir-fortran libdevel "${own}, libweir-dev (= ${PROJECT_VERSION}-1)"
-    "streaming runtime for all processors: the Fortran module")
+    "the Fortran module")
 endif()
 if(TARGET hstreams_source)
   weir_package(hstreams libhstreams libdevel "${own}"
-    "streaming runtime for all processors: hStreams 1.3")
+    "hStreams 1.3")
 endif()
 foreach(component RUNTIME TOOLS)
   set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "libopenblas0-pthread | libblas3")
 endforeach()
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "libweir-mpi, ocl-icd-libopencl1")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packages/triggers)
+foreach(component RUNTIME FORTRAN HSTREAMS)
+  set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packages/triggers)
+endforeach()
 
 file(WRITE ${PROJECT_BINARY_DIR}/packages/triggers "activate-noawait ldconfig\n")
 file(WRITE ${PROJECT_BINARY_DIR}/packages/copyright
   "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
-  "Upstream-Name: weir\n\nFiles: *\nCopyright: the weir maintainers\nLicense: Apache-2.0\n"
+  "Upstream-Name: weir\n\nFiles: *\nCopyright: 2026 the weir maintainers\nLicense: Apache-2.0\n"
   " On Debian systems the text of the Apache License, version 2.0, is in\n"
   " /usr/share/common-licenses/Apache-2.0.\n")
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
