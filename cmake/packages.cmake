@@ -55,7 +55,7 @@ foreach(component RUNTIME TOOLS)
   set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "libopenblas0-pthread | libblas3")
 endforeach()
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "libweir-mpi, ocl-icd-libopencl1")
-foreach(component RUNTIME FORTRAN HSTREAMS)
+foreach(component RUNTIME MPI FORTRAN HSTREAMS)
   set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packages/triggers)
 endforeach()
 
