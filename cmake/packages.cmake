@@ -40,8 +40,19 @@ weir_package(development libweir-dev libdevel "${own}"
   "headers for C and C++")
 weir_package(tools weir-tools utils "${own}" "the command weir")
 if(TARGET weir_python)
-  weir_package(python python3-weir python "${own}, python3, python3-numpy"
-    "the Python package")
+  set(WEIR_SCRIPTS postinst prerm)
+  set(WEIR_PROGRAMS py3compile py3clean)
+  execute_process(COMMAND ${WEIR_PYTHON} -c "from sys import version_info as v\nprint(\
+'python3 (>= 3.12)' if v >= (3, 12) else f'python3 (>= 3.{v[1]}), python3 (<< 3.{v[1] + 1})')"
+    OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  weir_package(python python3-weir python "${own}, ${python}, python3-numpy" "the Python package")
+  foreach(name program IN ZIP_LISTS WEIR_SCRIPTS WEIR_PROGRAMS)  # as dh_python3 does
+    file(WRITE ${PROJECT_BINARY_DIR}/packages/${name}
+      "#!/bin/sh\nset -e\nif command -v ${program} >/dev/null 2>&1; then ${program} -p python3-weir; fi\n")
+    file(CHMOD ${PROJECT_BINARY_DIR}/packages/${name} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+      GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    list(APPEND CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packages/${name})
+  endforeach()
 endif()
 if(TARGET weir_fortran)
   weir_package(fortran libweir-fortran libdevel "${own}, libweir-dev (= ${PROJECT_VERSION}-1)"
