@@ -66,8 +66,10 @@ template <class T>
 void add_product(Trans trans_a, Trans trans_b, T alpha, Matrix<const T> a, Matrix<const T> b,
                  int depth, Matrix<T> c) {
   static const AddBlock<T> add = add_block_here<T>();
-  std::array<T, kRows * kDepth> left;
-  std::array<T, kDepth * kTriangle> right;
+  std::array<T, kRows * kDepth> left_block;
+  std::array<T, kDepth * kTriangle> right_block;
+  T* const left = left_block.data();
+  T* const right = right_block.data();
   for (int k = 0; k < depth; k += kDepth) {
     const int deep = std::min(kDepth, depth - k);
     for (int i = 0; i < c.rows; i += kRows) {
@@ -82,7 +84,7 @@ void add_product(Trans trans_a, Trans trans_b, T alpha, Matrix<const T> a, Matri
         for (int q = 0; q < wide; ++q) {
           for (int p = 0; p < deep; ++p) right[q * kDepth + p] = element(b, trans_b, k + p, j + q);
         }
-        add(left.data(), deep, {right.data(), deep, wide, kDepth}, c.block(i, j, high, wide));
+        add(left, deep, {right, deep, wide, kDepth}, c.block(i, j, high, wide));
       }
     }
   }
@@ -127,8 +129,9 @@ void syrk(Order, Uplo uplo, Trans trans, int n, int k, T alpha, const T* a, int 
     } else if (uplo == Uplo::upper && j > 0) {
       product(0, j, beta, result.block(0, j, 0, 0));
     }
-    std::array<T, kTriangle * kTriangle> square;
-    product(j, wide, T{0}, {square.data(), wide, wide, kTriangle});
+    std::array<T, kTriangle * kTriangle> block;
+    T* const square = block.data();
+    product(j, wide, T{0}, {square, wide, wide, kTriangle});
     for (int q = 0; q < wide; ++q) {
       const int first = uplo == Uplo::lower ? q : 0, end = uplo == Uplo::lower ? wide : q + 1;
       for (int p = first; p < end; ++p) {
