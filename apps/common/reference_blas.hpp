@@ -31,7 +31,7 @@ class ReferenceBlas {
                 std::size_t stride) const;
 
   /// Returns the fastest of a few square products of an order, or of the nearest from 512 to 2048,
-  /// in operations a second.
+  /// in operations a second; 0 without a BLAS.
   template <class T>
   double gemm_peak(std::size_t order) const;
 

@@ -42,7 +42,10 @@ struct KnownLibrary {
 std::string in_wheel(const char* path) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&in_wheel), &info) == 0) return {};
-  std::string folder = info.dli_fname;
+  char* const whole = ::realpath(info.dli_fname, nullptr);
+  if (whole == nullptr) return {};
+  std::string folder = whole;
+  ::free(whole);
   for (const char* const part : {"/", "/lib", "/weir"}) {
     const std::size_t slash = folder.rfind('/');
     if (slash == std::string::npos || !folder.substr(slash).starts_with(part)) return {};
