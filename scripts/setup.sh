@@ -123,7 +123,8 @@ END
   fi
   command -v pkg-config >/dev/null 2>&1 || need pkg-config pkg-config pkgconf-pkg-config pkgconf
   [ -z "$missing" ] || exit 1
-  echo "setup: everything for a build is there; PATH=$PWD/build/venv/bin:\$PATH make build" >&2
+  echo "setup: everything for a build is there: PATH=$PWD/build/venv/bin:\$PATH; then" \
+    "cmake --preset release -DWEIR_BUILD_TESTS=OFF && cmake --build --preset release" >&2
   exit 0
 fi
 
