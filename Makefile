@@ -1,19 +1,20 @@
 # A thin front: each target installs what is missing, configures, builds and runs.
 #
 #   make demo    factor a real matrix and show the verified result
-#   make test    build and run all tests
+#   make test    build and run the tests, with a short form of the proof: ten minutes on two cores
 #   make build   leaves the command line tool at build/release/bin/weir
 #   make docs    makes the documentation site in build/docs/html
 #   make bench   measure weir and its peers; writes docs/measurements/
 #   make format  format the sources          make lint   check format, layers and clang-tidy
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
 #   make tsan    run the tests with the thread sanitizer
-#   make proof-gate  the part of the proof that is in `make test`: prints one table
+#   make proof-gate  the proof that each commit passes: random programs, faults, schedules; one table
 #   make proof   the part for a night; SCALE=0.1 for a tenth of it
 #   make mutants break the library in many ways, one at a time, and see that the tests notice
+#   make release VERSION=X.Y.Z  bump, build wheel, packages and archive, prove each, tag
 #   make fuzz    run the fuzzers, FUZZ_SECONDS each (60), FUZZ_TARGETS only if given
 
-.PHONY: demo build test docs bench format lint asan tsan proof-gate proof mutants fuzz clean
+.PHONY: demo build test docs bench format lint asan tsan proof-gate proof mutants fuzz release clean
 .DEFAULT_GOAL := build
 
 # Configures and builds a preset; $(2): more arguments for CMake.
@@ -23,13 +24,8 @@ define BUILD
 @cmake --build --preset $(1)
 endef
 
-# Builds all that is tested: the release, and what runs under the thread sanitizer beside it. WERROR=ON
-# treats warnings as errors, as continuous integration does.
-define BUILD_TESTS
-$(call BUILD,release,-DWEIR_BUILD_TESTS=ON -DWEIR_WERROR=$(or $(WERROR),OFF) -DWEIR_TSAN_BUILD=$(CURDIR)/build/tsan)
-@cmake --preset tsan -DWEIR_WERROR=$(or $(WERROR),OFF) >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
-@cmake --build --preset tsan --target random_programs queue_programs
-endef
+# WERROR=ON treats warnings as errors, as continuous integration does.
+TESTS = -DWEIR_BUILD_TESTS=ON -DWEIR_WERROR=$(or $(WERROR),OFF)
 
 build:
 	@scripts/setup.sh build
@@ -40,12 +36,14 @@ demo: build
 
 test:
 	@scripts/setup.sh build test docs
-	$(BUILD_TESTS)
+	$(call BUILD,release,$(TESTS) -DWEIR_BUILD_PROOF=OFF)
 	@tests/proof/proof.py suite
 
 proof-gate:
 	@scripts/setup.sh build test
-	$(BUILD_TESTS)
+	$(call BUILD,release,$(TESTS) -DWEIR_BUILD_PROOF=ON -DWEIR_TSAN_BUILD=$(CURDIR)/build/tsan)
+	@cmake --preset tsan $(TESTS) >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
+	@cmake --build --preset tsan --target random_programs queue_programs
 	@tests/proof/proof.py gate
 
 proof: proof-gate
@@ -78,6 +76,10 @@ fuzz:
 	@scripts/setup.sh build fuzz
 	$(call BUILD,$@)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_TARGETS)
+
+release:
+	@scripts/setup.sh build release
+	@scripts/release.py all "$(VERSION)"
 
 format:
 	@scripts/setup.sh lint

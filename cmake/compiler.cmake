@@ -46,7 +46,3 @@ if(WEIR_BUILD_FUZZERS)  # what is fuzzed tells libFuzzer which branches it takes
   target_compile_options(weir_compile_options INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(weir_compile_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
-
-# The action path crosses many small files: let the linker inline it.
-include(CheckIPOSupported)
-check_ipo_supported(RESULT WEIR_IPO LANGUAGES CXX)

@@ -1,6 +1,10 @@
 # Several sources are compiled as one where CMAKE_UNITY_BUILD says so: most of the time goes into the
 # headers they share. Files of one target that give the same name to what is theirs alone cannot be
 # joined, and those that take long by themselves should not.
+# The action path crosses many small files of src: the compiler inlines across those that are joined.
+if(NOT DEFINED CMAKE_UNITY_BUILD)
+  set(CMAKE_UNITY_BUILD ON)
+endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # It takes what comes from an #include for a header.
