@@ -2,6 +2,7 @@
 # Proves in an empty Debian system that weir installs and runs there.
 #
 #   scripts/roots.sh source   RELEASE            make demo and make test, from a clean clone
+#   scripts/roots.sh archive  RELEASE FILE.tar.gz  make demo, from a source archive
 #   scripts/roots.sh wheel    RELEASE FILE.whl   pip install without a compiler; Python, weir run
 #   scripts/roots.sh packages RELEASE FOLDER     apt install of FOLDER/*.deb, programs, apt purge
 #   scripts/roots.sh shell    RELEASE            a shell in the root
@@ -11,7 +12,7 @@
 # Run it as root. The settings of this machine for apt, pip and names are used there, too.
 set -eu
 
-[ $# -ge 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 what="$1" release="$2" given="${3:-}"
 cd "$(dirname "$0")/.."
 roots="${WEIR_ROOTS:-/var/tmp/weir-roots}"
@@ -41,6 +42,13 @@ git config --global --add safe.directory "*"
 cd /given/weir
 time make demo
 time make test' ;;
+  archive)
+    cp "$given" "$root/given"
+    script='apt-get update -q && apt-get install -q -y --no-install-recommends make
+tar -xzf /given/*.tar.gz -C /given
+cd /given/weir-*/
+time make demo
+build/release/bin/weir --version' ;;
   wheel)
     cp "$given" "$root/given"
     cp scripts/try_installed.py "$root/given"
@@ -66,7 +74,7 @@ apt-get purge -q -y "libweir*" weir-tools python3-weir libhstreams
 left=$(find / -xdev \( -name "*weir*" -o -name "*hstreams*" \) ! -path "/given*" ! -path "/proc*" ! -path "/var/lib/dpkg/*")
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }' ;;
   shell) script='exec bash -i' ;;
-  *) echo "roots: unknown '$what': choose from source, wheel, packages, shell" >&2; exit 2 ;;
+  *) echo "roots: unknown '$what': choose from source, archive, wheel, packages, shell" >&2; exit 2 ;;
 esac
 echo "set -e
 export DEBIAN_FRONTEND=noninteractive
