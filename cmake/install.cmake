@@ -133,3 +133,22 @@ if(TARGET weir_cli)
       DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
   endif()
 endif()
+
+# The module file of clusters: share/modulefiles/weir/VERSION. It finds the prefix from its own place.
+set(WEIR_MODULE_DIR ${CMAKE_INSTALL_DATAROOTDIR}/modulefiles/weir)
+cmake_path(ABSOLUTE_PATH WEIR_MODULE_DIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE folder)
+file(RELATIVE_PATH WEIR_MODULE_TO_PREFIX ${folder} ${CMAKE_INSTALL_PREFIX})
+foreach(name BINDIR MANDIR)
+  file(RELATIVE_PATH WEIR_MODULE_${name} ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_${name}})
+endforeach()
+set(WEIR_MODULE_PYTHONPATH "")
+if(TARGET weir_python AND WEIR_PYTHON_DIR)
+  cmake_path(ABSOLUTE_PATH WEIR_PYTHON_DIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE folder)
+  cmake_path(GET folder PARENT_PATH folder)
+  file(RELATIVE_PATH folder ${CMAKE_INSTALL_PREFIX} ${folder})
+  set(WEIR_MODULE_PYTHONPATH "prepend-path PYTHONPATH $root/${folder}\n")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/packaging/modulefile/weir.tcl.in
+  ${PROJECT_BINARY_DIR}/modulefiles/weir/${PROJECT_VERSION} @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/modulefiles/weir/${PROJECT_VERSION}
+  DESTINATION ${WEIR_MODULE_DIR} COMPONENT modulefile)
