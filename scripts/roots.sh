@@ -2,9 +2,10 @@
 # Proves in an empty Debian system that weir installs and runs there.
 #
 #   scripts/roots.sh source   RELEASE            make demo and make test, from a clean clone
-#   scripts/roots.sh archive  RELEASE FILE.tar.gz  make demo, from a source archive
+#   scripts/roots.sh archive  RELEASE FILE.tgz   make demo, from a source archive
 #   scripts/roots.sh wheel    RELEASE FILE.whl   pip install without a compiler; Python, weir run
 #   scripts/roots.sh packages RELEASE FOLDER     apt install of FOLDER/*.deb, programs, apt purge
+#   scripts/roots.sh container RELEASE           the steps of the Containerfile and of weir.def
 #   scripts/roots.sh shell    RELEASE            a shell in the root
 #
 # RELEASE: bookworm, trixie, ... The empty system is made once, by debootstrap, in
@@ -12,7 +13,7 @@
 # Run it as root. The settings of this machine for apt, pip and names are used there, too.
 set -eu
 
-[ $# -ge 2 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 what="$1" release="$2" given="${3:-}"
 cd "$(dirname "$0")/.."
 roots="${WEIR_ROOTS:-/var/tmp/weir-roots}"
@@ -26,7 +27,7 @@ if [ ! -e "$base/.complete" ]; then
 fi
 
 root="$roots/$release.$$"
-trap 'rm -rf --one-file-system "$root"' EXIT
+trap 'rm -rf --one-file-system "$root" "$root".*' EXIT
 cp -a "$base" "$root"
 mkdir -p "$root/given"
 for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
@@ -73,8 +74,18 @@ g++ -std=c++20 /given/consumer.cpp $(pkg-config --cflags --libs weir) -o /given/
 apt-get purge -q -y "libweir*" weir-tools python3-weir libhstreams
 left=$(find / -xdev \( -name "*weir*" -o -name "*hstreams*" \) ! -path "/given*" ! -path "/proc*" ! -path "/var/lib/dpkg/*")
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }' ;;
+  container)
+    # The working tree as git knows it: a build from a clean checkout.
+    mkdir "$root.context"
+    git ls-files -co --exclude-standard -z | xargs -0 cp -a --parents -t "$root.context"
+    for file in packaging/container/Containerfile packaging/container/weir.def; do
+      scripts/run_container.py "$release" "$root" "$root.context" "$file" -- --version
+      scripts/run_container.py "$release" "$root" "$root.context" "$file" -- run cholesky --n 1024 --verify
+    done
+    echo "roots: $what works in $release"
+    exit 0 ;;
   shell) script='exec bash -i' ;;
-  *) echo "roots: unknown '$what': choose from source, archive, wheel, packages, shell" >&2; exit 2 ;;
+  *) echo "roots: unknown '$what': choose from source, archive, wheel, packages, container, shell" >&2; exit 2 ;;
 esac
 echo "set -e
 export DEBIAN_FRONTEND=noninteractive
