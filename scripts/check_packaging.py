@@ -428,7 +428,10 @@ def module(build, cmake, cxx, sanitizers=""):
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="weir-module-") as scratch:
         first, prefix, work = (Path(scratch).resolve() / name for name in ("first", "weir", "work"))
-        subprocess.run([cmake, "--install", build, "--prefix", first], check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run([cmake, "--install", build, "--prefix", first], text=True, capture_output=True)
+        if done.returncode:
+            print(f"{done.stderr}packaging: {build} cannot be installed: build all of it first")
+            return 1
         first.rename(prefix)
         work.mkdir()
         names = ("HOME", "LANG", "XDG_CACHE_HOME", "CCACHE_DIR")
