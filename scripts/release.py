@@ -22,6 +22,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+# Files that repeat the version of include/weir/version.h -> where.
+COPIES = {"fortran/fpm.toml": r'^version = "([^"]+)"',
+          "packaging/conda/recipe.yaml": r'^  version: "([^"]+)"'}
+SPACK = "packaging/spack/spack_repo/weir/packages/weir/package.py"
 CATEGORIES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
@@ -45,9 +49,10 @@ def version_of(root):
     parts = [re.search(rf"WEIR_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
     if text != ".".join(parts):
         raise Refused(f"include/weir/version.h: WEIR_VERSION_STRING is {text}, its parts are {'.'.join(parts)}")
-    manifest = re.search(r'^version = "([^"]+)"', (root / "fortran/fpm.toml").read_text(), re.M)[1]
-    if manifest != text:
-        raise Refused(f"fortran/fpm.toml has version {manifest}, include/weir/version.h {text}")
+    for file, place in COPIES.items():
+        copy = re.search(place, (root / file).read_text(), re.M)[1]
+        if copy != text:
+            raise Refused(f"{file} has version {copy}, include/weir/version.h {text}")
     return text
 
 
@@ -58,8 +63,14 @@ def write_version(root, version):
     for part, number in zip(("MAJOR", "MINOR", "PATCH"), numbers):
         text = re.sub(rf"(WEIR_VERSION_{part}) \d+", rf"\1 {number}", text)
     path.write_text(text)
-    path = root / "fortran/fpm.toml"
-    path.write_text(re.sub(r'^version = "[^"]+"', f'version = "{version}"', path.read_text(), flags=re.M))
+    for file, place in COPIES.items():
+        path = root / file
+        text = path.read_text()
+        start, end = re.search(place, text, re.M).span(1)
+        path.write_text(text[:start] + version + text[end:])
+    path = root / SPACK  # which keeps the earlier versions, too
+    path.write_text(re.sub(r'^( *)version\("main".*\n', rf'\g<0>\1version("{version}", tag="v{version}")\n',
+                           path.read_text(), flags=re.M))
 
 
 # ---- Changelog ----------------------------------------------------------------------------------

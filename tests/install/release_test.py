@@ -5,18 +5,19 @@
 """
 
 import importlib.util
+import re
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(sys.argv[1])
-FILES = ("include/weir/version.h", "fortran/fpm.toml", "CHANGELOG.md")
 ENTRIES = "## [Unreleased]\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-01-01\n"
 
 module = importlib.util.spec_from_file_location("release", ROOT / "scripts/release.py")
 release = importlib.util.module_from_spec(module)
 module.loader.exec_module(release)
+FILES = ("include/weir/version.h", "CHANGELOG.md", release.SPACK, *release.COPIES)
 failures = []
 
 
@@ -25,6 +26,8 @@ def tree(changelog=ENTRIES, version="0.1.0"):
     for file in FILES:
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, root / file)
+    spack = root / release.SPACK
+    spack.write_text(re.sub(r' *version\("\d.*\n', "", spack.read_text()))
     release.write_version(root, version)
     if changelog is not None:
         (root / "CHANGELOG.md").write_text(changelog)
@@ -53,6 +56,8 @@ with tempfile.TemporaryDirectory() as work:
     root = tree()
     release.bump("0.2.0", root)
     expect("version", release.version_of(root), "0.2.0")
+    expect("versions of Spack", re.findall(r'version\("(\d[^"]*)", tag="v(\d[^"]*)"\)', (root / release.SPACK).read_text())[:2],
+           [("0.2.0", "0.2.0"), ("0.1.0", "0.1.0")])
     expect("entries after the bump", release.unreleased(root), {})
     expect("sections", [line.split(" - ")[0] for line in (root / "CHANGELOG.md").read_text().splitlines()
                         if line.startswith("## ")], ["## [Unreleased]", "## [0.2.0]", "## [0.1.0]"])
