@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <new>
@@ -10,11 +11,13 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/config.hpp"
 #include "base/control_group.hpp"
 #include "base/error.hpp"
 #include "base/local_rank.hpp"
+#include "base/log.hpp"
 #include "base/sys.hpp"
 
 namespace weir::rt {
@@ -36,7 +39,33 @@ Topology make() noexcept {
   return Topology(hwloc_topology_init(&made) == 0 ? made : nullptr);
 }
 
+/// Without /sys hwloc writes two lines for each topology. While this lives it does not, unless the
+/// user has set its variable, and weir writes one line in all.
+class MissingSysfs {
+ public:
+  MissingSysfs() {
+    if (access("/sys/devices/system/cpu", F_OK) == 0 || sys::environment(kVariable) != nullptr) {
+      return;
+    }
+    static sys::Atomic<bool> reported{false};
+    if (!reported.exchange(true)) {
+      log::warning("/sys is not mounted: caches, packages and NUMA nodes may be unknown");
+    }
+    hides_ = ::setenv(kVariable, "2", 1) == 0;
+  }
+  MissingSysfs(const MissingSysfs&) = delete;
+  MissingSysfs& operator=(const MissingSysfs&) = delete;
+  ~MissingSysfs() {
+    if (hides_) ::unsetenv(kVariable);
+  }
+
+ private:
+  static constexpr const char* kVariable = "HWLOC_HIDE_ERRORS";
+  bool hides_ = false;
+};
+
 Topology load() {
+  const MissingSysfs missing_sysfs;
   // hwloc opens its plug-ins for the first topology and closes them after the last, which takes
   // longer than everything else: a topology that is never loaded keeps them open.
   [[maybe_unused]] static const Topology kept = make();

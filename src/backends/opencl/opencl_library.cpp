@@ -1,6 +1,7 @@
 #include "backends/opencl/opencl_library.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "base/threads.hpp"
 
@@ -10,7 +11,17 @@ namespace {
 
 constexpr const char* kLoader = "libOpenCL.so.1";
 
+/// PoCL, a driver for processors, ends the process when hwloc finds no memory.
+void require_sysfs() {
+  constexpr const char* kProcessors = "/sys/devices/system/cpu";
+  if (access(kProcessors, F_OK) == 0) return;
+  fail(WEIR_STATUS_UNAVAILABLE,
+       "OpenCL is not opened without {}, which its drivers need: mount -t sysfs sysfs /sys",
+       kProcessors);
+}
+
 OpenClLibrary open_library() {
+  require_sysfs();
   void* const library = dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     fail(WEIR_STATUS_UNAVAILABLE,
