@@ -1,9 +1,21 @@
 #include "command_line.hpp"
 
-#include <fstream>
 #include <string_view>
 
 namespace weir::cli {
+
+namespace {
+
+std::vector<std::string>& kept_arguments() {
+  static std::vector<std::string> arguments;
+  return arguments;
+}
+
+}  // namespace
+
+void keep_arguments(int argc, char** argv) { kept_arguments().assign(argv, argv + argc); }
+
+const std::vector<std::string>& own_arguments() { return kept_arguments(); }
 
 std::string shell_word(const std::string& word) {
   constexpr std::string_view kPlain =
@@ -15,12 +27,10 @@ std::string shell_word(const std::string& word) {
 }
 
 std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string word, line;
-  std::getline(file, word, '\0');
-  if (!file) return "";
-  line = "weir";
-  while (std::getline(file, word, '\0')) line += " " + shell_word(word);
+  const std::vector<std::string>& arguments = own_arguments();
+  if (arguments.empty()) return "";
+  std::string line = "weir";
+  for (std::size_t i = 1; i < arguments.size(); ++i) line += " " + shell_word(arguments[i]);
   return line;
 }
 

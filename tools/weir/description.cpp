@@ -1,6 +1,7 @@
 #include "description.hpp"
 
 #include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,10 @@ std::string version_line() {
 }
 
 std::string installed_prefix() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path().string();
+  std::error_code error;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) program = std::filesystem::canonical(own_program());
+  return program.parent_path().parent_path().string();
 }
 
 }  // namespace weir::cli

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "command_line.hpp"
 #include "interruption.hpp"
 #include "ranks.hpp"
 #include "tool.hpp"
@@ -42,6 +43,7 @@ int main(int argc, char** argv) {
   std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, waitpid() does not report how a rank ended
   hold_standard_streams();
   ask_for_connections();
+  weir::cli::keep_arguments(argc, argv);
   weir::cli::Interruption interruption;
   const auto code = weir::cli::run_tool(argc, argv, all_commands());
   weir::cli::leave_fabric();

@@ -1,5 +1,6 @@
 #include "ranks.hpp"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,22 +18,12 @@
 #include <fmt/format.h>
 #include <weir/weir.hpp>
 
+#include "command_line.hpp"
 #include "interruption.hpp"
 
 namespace weir::cli {
 
 namespace {
-
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  if (arguments.empty()) {
-    throw weir::Error(WEIR_STATUS_UNAVAILABLE, "/proc/self/cmdline is needed to start ranks");
-  }
-  arguments.front() = own_program();
-  return arguments;
-}
 
 /// Returns the processes that the first thread of this one has started and that have not ended.
 std::vector<pid_t> children() {
@@ -82,6 +73,10 @@ std::string own_program() {
   constexpr const char* kSelf = "/proc/self/exe";
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink(kSelf, error);
+  const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (error && started != nullptr) {  // there is no /proc
+    return std::filesystem::absolute(started, error).string();
+  }
   const bool same = !error && std::filesystem::equivalent(program, kSelf, error) && !error;
   return same ? program.string() : kSelf;
 }
@@ -126,7 +121,9 @@ std::string file_of_rank(const std::string& path) {
 }
 
 ExitCode run_on_ranks(unsigned ranks) {
-  const std::vector<std::string> arguments = own_arguments();
+  std::vector<std::string> arguments = own_arguments();
+  if (arguments.empty()) arguments.emplace_back();
+  arguments.front() = own_program();
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   pointers.push_back(nullptr);
