@@ -12,6 +12,14 @@ namespace weir::rt {
 
 namespace {
 
+/// Returns the variable by which hwloc reads another machine than this.
+const char* origin_of_machine() noexcept {
+  for (const char* const variable : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"}) {
+    if (sys::environment(variable) != nullptr) return variable;
+  }
+  return "HWLOC_XMLFILE";
+}
+
 void describe_machine(const Machine& machine, JsonWriter& json) {
   json.begin_object();
   json.member("processor", machine.processor);
@@ -29,7 +37,7 @@ void describe_machine(const Machine& machine, JsonWriter& json) {
   }
   if (machine.cpu_quota > 0) json.member("cpu_quota", machine.cpu_quota);
   if (machine.memory_limit > 0) json.member("memory_limit_bytes", machine.memory_limit);
-  if (!machine.real) json.member("from", "HWLOC_XMLFILE");
+  if (!machine.real) json.member("from", origin_of_machine());
   json.end_object();
 }
 
@@ -76,6 +84,7 @@ void describe_mpi(JsonWriter& json) {
     json.member("launcher", kind->launcher);
     json.member("library", mpi_library_path(*kind));
     json.member("packages", kind->packages);
+    json.member("build", link_build());
     json.end_object();
   }
   json.end_array();

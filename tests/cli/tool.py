@@ -6,15 +6,16 @@ import subprocess
 TOOL = os.environ["WEIR_TOOL"]
 
 
-def weir(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **variables):
-    """Runs the tool without the WEIR_* variables and colours of the caller's environment."""
+def weir(*arguments, tool=TOOL, user=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **variables):
+    """Runs the tool without the WEIR_* variables and colours of the caller's environment; as another user, if given."""
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("WEIR_", "CLICOLOR")) and name != "NO_COLOR"
     }
     return subprocess.run(
-        [TOOL, *arguments],
+        [tool, *arguments],
+        user=user,
         stdout=stdout,
         stderr=stderr,
         text=True,

@@ -8,8 +8,11 @@
 #include "command.hpp"
 #include "common/counted.hpp"
 #include "description.hpp"
+#include "installation_checks.hpp"
 #include "interruption.hpp"
 #include "machine_checks.hpp"
+#include "mpi_checks.hpp"
+#include "permission_checks.hpp"
 #include "runtime_checks.hpp"
 #include "terminal.hpp"
 
@@ -72,13 +75,17 @@ Finding check_version() {
   }
   return {Level::warning, "library",
           fmt::format("version {}, but this tool is of {}", loaded, WEIR_VERSION_STRING),
-          "unset LD_LIBRARY_PATH, or install both from one version"};
+          "unset LD_LIBRARY_PATH, or install both from one version; the loader's line says which"};
 }
 
 /// All checks, those of a runtime only when it opens.
 Findings examine(const RuntimeChoice& choice) {
   Findings findings{check_version()};
+  append(findings, check_installation());
+  append(findings, check_permissions());
   try {
+    // Before a runtime of ranks, whose MPI forbids copies of the process.
+    append(findings, check_mpi(describe(open_runtime({.domains = "null", .blas = choice.blas}))));
     const auto start = std::chrono::steady_clock::now();
     const Runtime runtime = open_runtime(choice);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

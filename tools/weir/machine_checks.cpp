@@ -1,14 +1,11 @@
 #include "machine_checks.hpp"
 
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -71,9 +68,10 @@ Finding check_cores(const Json& machine) {
 
 Finding check_topology(const Json& machine) {
   if (machine.contains("from")) {
+    const auto variable = machine.at("from").get<std::string>();
     return {Level::warning, "topology",
-            "read from HWLOC_XMLFILE instead of this machine: threads are not pinned",
-            "unset HWLOC_XMLFILE"};
+            fmt::format("read from {} instead of this machine: threads are not pinned", variable),
+            "unset " + variable};
   }
   if (!machine.contains("caches")) {
     return {Level::warning, "topology", "hwloc finds no caches", "mount /sys in the container"};
@@ -105,14 +103,6 @@ Finding check_memory(const Json& machine) {
   return {Level::warning, "memory", found, "end other programs, or raise the container's limit"};
 }
 
-Finding check_locked_memory() {
-  rlimit limit{};
-  getrlimit(RLIMIT_MEMLOCK, &limit);
-  if (limit.rlim_cur == RLIM_INFINITY) return {Level::ok, "locked memory", "no limit"};
-  return {Level::ok, "locked memory",
-          fmt::format("at most {} of pinned buffers (ulimit -l)", format_bytes(limit.rlim_cur))};
-}
-
 Finding check_governor() {
   const std::string governor =
       first_word_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
@@ -132,40 +122,12 @@ void check_environment(const Json& description, Findings& findings) {
   if (unknown.empty()) findings.push_back({Level::ok, "environment", "no unknown WEIR_* variable"});
 }
 
-bool in_path(const std::string& program) {
-  const char* const path = std::getenv("PATH");
-  std::stringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (access(folder.append("/").append(program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
-/// MPI is optional: without it, ranks are processes of one machine.
-Finding check_mpi(const Json& mpi) {
-  const auto name = mpi.at("name").get<std::string>(),
-             packages = mpi.at("packages").get<std::string>();
-  const bool built = !mpi.at("library").get<std::string>().empty();
-  const bool starts = in_path(mpi.at("launcher").get<std::string>());
-  if (built && starts) return {Level::ok, "mpi", fmt::format("ranks that {} starts work", name)};
-  if (built) {
-    return {Level::ok, "mpi", fmt::format("weir was built with {}, whose mpirun is not here", name),
-            "apt install " + packages};
-  }
-  const std::string fix = fmt::format("apt install {}, and build weir again", packages);
-  if (!starts) return {Level::ok, "mpi", fmt::format("{} is not installed", name), fix};
-  return {Level::warning, "mpi", fmt::format("{} is here, but weir was built without it", name),
-          fix};
-}
-
 }  // namespace
 
 Findings check_machine(const Json& description) {
   const Json& machine = description.at("machine");
   Findings findings{check_cores(machine),    check_affinity(),      check_quota(machine),
-                    check_topology(machine), check_memory(machine), check_locked_memory(),
-                    check_governor()};
-  for (const Json& mpi : description.at("mpi")) findings.push_back(check_mpi(mpi));
+                    check_topology(machine), check_memory(machine), check_governor()};
   check_environment(description, findings);
   return findings;
 }

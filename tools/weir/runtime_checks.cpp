@@ -24,7 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kDeadline{5}, kToCompile{60};
-constexpr const char* kInstallBlas = "apt install libopenblas0-pthread";
+constexpr const char* kInstallBlas =
+    "apt install libopenblas0-pthread, dnf install openblas, or pip install scipy-openblas32";
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -130,12 +131,16 @@ Finding check_gemm(const Runtime& runtime, const Stream& stream) {
   try {
     const double rate = gemm_rate(runtime, stream);
     const auto blas = describe(runtime).value("blas", nlohmann::ordered_json::object());
+    const std::string kernels = blas.value("kernels", "");
     const std::string found =
-        fmt::format("{} {}, kernels for {}, {:.1f} GFLOP/s on one core", blas.value("name", ""),
-                    blas.value("version", ""), blas.value("kernels", ""), rate);
+        fmt::format("{} {} of {}{}, {:.1f} GFLOP/s on one core", blas.value("name", ""),
+                    blas.value("version", ""), blas.value("library", ""),
+                    kernels.empty() ? "" : ", kernels for " + kernels, rate);
     const std::string slower = blas.value("problem", "");
     if (slower.empty()) return {Level::ok, "BLAS", found};
-    return {Level::warning, "BLAS", fmt::format("{}; {}", found, slower), kInstallBlas};
+    const bool plain = blas.value("name", "") == "plain";
+    return {Level::warning, "BLAS", fmt::format("{}; {}", found, slower),
+            plain ? kInstallBlas : "export that variable before weir starts"};
   } catch (const Error& error) {
     return {Level::problem, "BLAS", error.what(), kInstallBlas};
   }
@@ -179,7 +184,8 @@ Finding check_backend(const std::string& kind) {
     finding.check = "backend " + kind;
     return finding;
   } catch (const Error& error) {
-    return {Level::warning, "backend " + kind, error.what()};
+    return {Level::warning, "backend " + kind, error.what(),
+            fmt::format("needed only for --domains {}", kind)};
   }
 }
 

@@ -1,0 +1,92 @@
+// Child processes of the tool: none keeps it waiting.
+#include <csignal>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "child.hpp"
+
+namespace weir::cli {
+namespace {
+
+using End = ChildResult::End;
+constexpr std::chrono::milliseconds kSoon{50};
+constexpr std::chrono::hours kNever{1};
+
+ChildResult run_shell(const std::string& script, std::chrono::milliseconds limit = kNever) {
+  return run_child({"/bin/sh", "-c", script}, limit);
+}
+
+TEST(Child, OutputOfBothStreamsAndStatusAreKept) {
+  const ChildResult result = run_shell("echo one; echo two >&2; exit 3");
+  EXPECT_EQ(result.end, End::exited);
+  EXPECT_EQ(result.status, 3);
+  EXPECT_EQ(result.output, "one\ntwo\n");
+  EXPECT_EQ(in_words(result), "ended with status 3");
+}
+
+TEST(Child, ReadsNothing) { EXPECT_TRUE(run_shell("! read line").succeeded()); }
+
+TEST(Child, IsKilledAtTheLimit) {
+  const ChildResult result = run_shell("echo begun; exec sleep 3600", kSoon);
+  EXPECT_EQ(result.end, End::timed_out);
+  EXPECT_EQ(in_words(result), "did not end in time");
+}
+
+TEST(Child, IsKilledAtTheLimitWhileItWrites) {
+  const ChildResult result = run_shell("while :; do echo more; done", kSoon);
+  EXPECT_EQ(result.end, End::timed_out);
+  EXPECT_LE(result.output.size(), std::size_t{64} << 10);
+}
+
+TEST(Child, ProcessesThatItLeavesAreNotWaitedForAndKilled) {
+  const ChildResult result = run_shell("sleep 3600 & echo $!");
+  ASSERT_TRUE(result.succeeded());
+  const pid_t left = std::stoi(result.output);
+  while (kill(left, 0) == 0 &&
+         access(("/proc/" + std::to_string(left) + "/exe").c_str(), F_OK) == 0) {
+    usleep(1000);  // until init has reaped it, or it is a zombie
+  }
+}
+
+TEST(Child, SignalsThatThisProcessBlocksReachIt) {
+  const ChildResult result = run_shell("kill -TERM $$; sleep 3600");
+  EXPECT_EQ(result.end, End::signalled);
+  EXPECT_EQ(result.status, SIGTERM);
+}
+
+TEST(Child, ProgramThatIsNotThereIsNotStarted) {
+  const ChildResult result = run_child({"/nonexistent"});
+  EXPECT_EQ(result.end, End::not_started);
+  EXPECT_EQ(in_words(result), "cannot be started: No such file or directory");
+}
+
+TEST(ChildCall, ReturnsTheText) {
+  const ChildResult result = call_in_child([] { return std::string(100'000, 'x'); });
+  EXPECT_TRUE(result.succeeded());
+  EXPECT_EQ(result.output, std::string(64u << 10, 'x'));
+}
+
+TEST(ChildCall, CrashAndExceptionEndTheChildAlone) {
+  const ChildResult crash = call_in_child([]() -> std::string {
+    std::raise(SIGKILL);
+    return {};
+  });
+  EXPECT_EQ(crash.end, End::signalled);
+  const ChildResult thrown = call_in_child([]() -> std::string { throw 1; });
+  EXPECT_EQ(thrown.end, End::exited);
+  EXPECT_EQ(thrown.status, 1);
+}
+
+TEST(ChildCall, IsKilledAtTheLimit) {
+  const ChildResult result = call_in_child(
+      []() -> std::string {
+        for (;;) pause();
+      },
+      kSoon);
+  EXPECT_EQ(result.end, End::timed_out);
+}
+
+}  // namespace
+}  // namespace weir::cli
