@@ -85,7 +85,7 @@ class Child {
   void drain() {
     std::array<char, 4096> part;
     while (!complete_) {
-      const ssize_t got = read(output_, part.data(), part.size());
+      const ssize_t got = ::read(output_, part.data(), part.size());
       if (got < 0 && errno == EINTR) continue;
       complete_ = got == 0 || (got < 0 && errno != EAGAIN);
       if (got <= 0) return;
@@ -149,7 +149,7 @@ int spawn(const std::vector<std::string>& command, int output, pid_t& process) {
   int status = 1;
   try {
     const std::string text = function().substr(0, kMostOutput);
-    status = write(output, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
+    status = ::write(output, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
   } catch (...) {  // the status says it
   }
   _exit(status);
