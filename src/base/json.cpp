@@ -13,7 +13,7 @@ std::string json_escaped(std::string_view text) {
   for (const char c : valid_utf8(text)) {
     if (c == '"' || c == '\\') {
       result += {'\\', c};
-    } else if ((c >= 0 && c < ' ') || c == '<') {
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == '<') {
       result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
       result += c;
