@@ -30,12 +30,12 @@ inline constexpr std::int64_t kNever = INT64_MAX;
 /// Turns a public timeout (negative: for ever) into a deadline of now_ns().
 std::int64_t deadline_after(std::int64_t timeout_ns) noexcept;
 
-/// Hints to the core that this is a spin loop.
+/// Hints to the core that this is a spin loop, and delays it for some ten cycles or more.
 inline void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("yield");
+  asm volatile("isb");  // most cores execute yield as a nop
 #endif
 }
 
