@@ -70,7 +70,7 @@ void Conveyor::join(Collectives& collectives) {
 
 void Conveyor::check_peer(Rank rank) const {
   const Peer& peer = peers_[rank];
-  if (!peer.failed.load(std::memory_order_acquire)) [[likely]]
+  if (!peer.applied.failed()) [[likely]]
     return;
   throw Error(peer.failure.status, peer.failure.message);
 }
@@ -93,7 +93,7 @@ LentMemory* Conveyor::lend(Rank to, std::size_t bytes, std::int64_t deadline_ns)
   Peer& peer = peers_[to];
   {
     const sys::Lock lock(peer.sending);
-    const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
+    const std::uint64_t applied = peer.applied.count();
     for (LentMemory& each : peer.lent) {
       if (each.open || each.block > applied) continue;
       each.open = true;
@@ -152,7 +152,7 @@ void Conveyor::release_lent() noexcept {
   for (Rank rank = 0; rank < ranks(); ++rank) {
     Peer& peer = peers_[rank];
     std::vector<std::byte*> memory;
-    const std::uint64_t sent = peer.sent.load(), applied = peer.applied.load();
+    const std::uint64_t sent = peer.sent.load(), applied = peer.applied.count();
     try {
       const sys::Lock lock(peer.sending);
       for (const LentMemory& each : peer.lent) memory.push_back(each.bytes);
@@ -194,7 +194,7 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& me
   const std::uint64_t limit = setup_.blocks_in_flight;
   const auto in_flight = [&peer] {
     // An ack may come before its block has been counted as sent.
-    const std::uint64_t applied = peer.applied.load(std::memory_order_acquire);
+    const std::uint64_t applied = peer.applied.count();
     return std::max(peer.sent.load(std::memory_order_relaxed), applied) - applied;
   };
   for (;;) {
@@ -216,9 +216,8 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& me
         return block;
       }
     }
-    const bool free = port_.wait_until(
-        [&] { return in_flight() < limit || peer.failed.load(std::memory_order_acquire); },
-        time_left(deadline_ns), "a conveyor's blocks being applied");
+    const bool free = port_.wait_until([&] { return in_flight() < limit || peer.applied.failed(); },
+                                       time_left(deadline_ns), "a conveyor's blocks being applied");
     if (!free) return 0;
   }
 }
@@ -226,19 +225,19 @@ std::uint64_t Conveyor::send_block(Rank to, BlockWriter& writer, BlockMemory& me
 void Conveyor::ask_for(Rank rank, std::uint64_t block) {
   Peer& peer = peers_[rank];
   const sys::Lock lock(peer.sending);
-  if (peer.asked >= block || peer.is_complete(block)) return;
+  if (peer.asked >= block || peer.applied.is_complete(block)) return;
   hub_.post(rank, number_, Kind::ask, 0);
   peer.asked = peer.sent.load(std::memory_order_relaxed);
 }
 
 bool Conveyor::wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns) {
   const Peer& peer = peers_[rank];
-  if (!peer.is_complete(block) &&
-      !port_.wait_until([&] { return peer.is_complete(block); }, time_left(deadline_ns),
+  if (!peer.applied.is_complete(block) &&
+      !port_.wait_until([&] { return peer.applied.is_complete(block); }, time_left(deadline_ns),
                         "a conveyor's items being applied")) {
     return false;
   }
-  if (peer.applied.load(std::memory_order_acquire) < block) check_peer(rank);
+  if (peer.applied.count() < block) check_peer(rank);
   return true;
 }
 
@@ -328,14 +327,14 @@ void Conveyor::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
 void Conveyor::take_ack(Rank from, std::uint64_t blocks) {
   Peer& peer = peers_[from];
   const std::uint64_t sent = peer.sent.load(std::memory_order_relaxed);
-  const std::uint64_t applied = peer.applied.load(std::memory_order_relaxed);
+  const std::uint64_t applied = peer.applied.count();
   // The last block may not have been counted as sent yet.
   if (blocks < applied || blocks > sent + 1) {
     fail(WEIR_STATUS_NETWORK_ERROR,
          "rank {} says that {} of {} blocks of conveyor '{}' are applied", from, blocks, sent,
          setup_.name);
   }
-  peer.applied.store(blocks, std::memory_order_release);
+  peer.applied.acknowledge(blocks);
 }
 
 /// finish() reports the failure too, because the producer of the block may no longer exist.
@@ -414,9 +413,9 @@ void Conveyor::lost(Rank rank, const std::string& why) noexcept {
 
 void Conveyor::fail_peer(Rank rank, weir_status status, const std::string& message) noexcept {
   Peer& peer = peers_[rank];
-  if (peer.failed.load(std::memory_order_relaxed)) return;
+  if (peer.applied.failed()) return;
   peer.failure = failed_outcome(status, message.c_str());
-  peer.failed.store(true, std::memory_order_release);
+  peer.applied.fail();
 }
 
 void Conveyor::note_failure(Outcome outcome) noexcept {

@@ -22,6 +22,7 @@
 
 #include "base/error.hpp"
 #include "base/threads.hpp"
+#include "conveyor/applied_blocks.hpp"
 #include "conveyor/conveyor_hub.hpp"
 #include "conveyor/item_block.hpp"
 #include "fabric/collectives.hpp"
@@ -103,25 +104,19 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
 
   /// State of one other rank.
   struct Peer {
-    sys::Mutex sending;                     ///< held while a block is sent
-    sys::Atomic<std::uint64_t> sent{0};     ///< number of sent blocks
-    sys::Atomic<std::uint64_t> applied{0};  ///< number of acknowledged blocks
+    sys::Mutex sending;                  ///< held while a block is sent
+    sys::Atomic<std::uint64_t> sent{0};  ///< number of sent blocks
+    AppliedBlocks applied;               ///< `failure` is valid once it says so
     /// An ack up to this block has been requested.
     std::uint64_t asked WEIR_GUARDED_BY(sending) = 0;
     std::list<LentMemory> lent WEIR_GUARDED_BY(sending);
     /// This rank has been able to allocate lent memory so far.
     bool lends WEIR_GUARDED_BY(sending) = true;
-    std::uint64_t bytes = 0;          ///< size of the peer's memory
-    sys::Atomic<bool> failed{false};  ///< `failure` is valid
+    std::uint64_t bytes = 0;  ///< size of the peer's memory
     Outcome failure;
     std::uint64_t received = 0;  ///< number of received blocks; thread that makes progress
     bool refused = false;        ///< this rank refuses further blocks from the peer; same thread
     bool reads = true;           ///< the peer accepts this rank's blocks; same thread
-
-    bool is_complete(std::uint64_t block) const noexcept {
-      return failed.load(std::memory_order_acquire) ||
-             applied.load(std::memory_order_acquire) >= block;
-    }
   };
 
   // On the thread that makes progress, or in the constructor.

@@ -170,7 +170,8 @@ class Port {
   Outcome barrier(std::int64_t timeout_ns) { return barrier_.wait(timeout_ns); }
 
   /// Waits until `done()` returns true and makes progress meanwhile, as ProgressBy says. Only this
-  /// thread calls done(), often. `what` names the wait in reports. Returns false at the deadline.
+  /// thread calls done(), often; it reads what other threads change sequentially consistently or
+  /// under a mutex. `what` names the wait in reports. Returns false at the deadline.
   /// Throws Error{busy} inside a listener, which must not wait, and what done() throws.
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what) {
     return progress_.wait_until(done, timeout_ns, what);

@@ -131,9 +131,9 @@ class OneCompletion final : public Completion {
     } catch (...) {
       outcome_ = failed_outcome(outcome.status, "");
     }
-    done_.store(true, std::memory_order_release);
+    done_.store(true, std::memory_order_seq_cst);
   }
-  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  bool done() const noexcept { return done_.load(std::memory_order_seq_cst); }
   std::int64_t result() const {
     expect(outcome_);
     return old_;

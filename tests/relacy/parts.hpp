@@ -35,6 +35,7 @@ void check_bell(Run& run);
 void check_reorder(Run& run);
 void check_device_tunnel(Run& run);
 void check_stencil(Run& run);
+void check_applied_blocks(Run& run);
 
 struct Part {
   const char* name;
@@ -60,6 +61,7 @@ inline constexpr Part kParts[] = {
     {"reorder", check_reorder},
     {"device_tunnel", check_device_tunnel},
     {"stencil", check_stencil},
+    {"applied_blocks", check_applied_blocks},
 };
 
 }  // namespace weir::rt::checker
