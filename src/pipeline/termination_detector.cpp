@@ -99,7 +99,8 @@ bool TerminationDetector::find_epochs() noexcept {
 std::uint64_t TerminationDetector::closed_epochs(const FeedList& feeds) const noexcept {
   std::uint64_t open = UINT64_MAX, used = 0;
   const auto heed = [&](bool closed, const auto& epoch, const auto& epochs_used) {
-    if (!closed) open = std::min(open, epoch.load(std::memory_order_acquire));
+    // As Feeds::next_epoch() does: a thread that has said that it sleeps checks here once more.
+    if (!closed) open = std::min(open, epoch.load(std::memory_order_seq_cst));
     used = std::max(used, epochs_used.load(std::memory_order_acquire));
   };
   for (const auto& stage : flow_.graph.stages()) {

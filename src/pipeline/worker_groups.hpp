@@ -27,8 +27,8 @@ class WorkerGroups {
     groups_ = std::vector<WorkerGroup>(workers.size());
     for (std::size_t g = 0; g < workers.size(); ++g) groups_[g].workers = workers[g];
   }
-  void seal() noexcept { sealed_.store(true, std::memory_order_release); }
-  bool sealed() const noexcept { return sealed_.load(std::memory_order_acquire); }
+  void seal() noexcept { sealed_.store(true, std::memory_order_seq_cst); }
+  bool sealed() const noexcept { return sealed_.load(std::memory_order_seq_cst); }
   WorkerGroup& operator[](std::size_t group) noexcept { return groups_[group]; }
   std::vector<WorkerGroup>& all() noexcept { return groups_; }
   Bell& stuck() noexcept { return stuck_; }

@@ -36,6 +36,7 @@ void check_reorder(Run& run);
 void check_device_tunnel(Run& run);
 void check_stencil(Run& run);
 void check_applied_blocks(Run& run);
+void check_worker_groups(Run& run);
 
 struct Part {
   const char* name;
@@ -62,6 +63,7 @@ inline constexpr Part kParts[] = {
     {"device_tunnel", check_device_tunnel},
     {"stencil", check_stencil},
     {"applied_blocks", check_applied_blocks},
+    {"worker_groups", check_worker_groups},
 };
 
 }  // namespace weir::rt::checker
