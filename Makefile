@@ -8,13 +8,14 @@
 #   make format  format the sources          make lint   check format, layers and clang-tidy
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
 #   make tsan    run the tests with the thread sanitizer
+#   make aarch64 build for 64-bit Arm and run the tests under qemu-user
 #   make proof-gate  the proof that each commit passes: random programs, faults, schedules; one table
 #   make proof   the part for a night; SCALE=0.1 for a tenth of it
 #   make mutants break the library in many ways, one at a time, and see that the tests notice
 #   make release VERSION=X.Y.Z  bump, build wheel, packages and archive, prove each, tag
 #   make fuzz    run the fuzzers, FUZZ_SECONDS each (60), FUZZ_TARGETS only if given
 
-.PHONY: demo build test docs bench format lint asan tsan proof-gate proof mutants fuzz release clean
+.PHONY: demo build test docs bench format lint asan tsan proof-gate proof mutants fuzz aarch64 release clean
 .DEFAULT_GOAL := build
 
 # Configures and builds a preset; $(2): more arguments for CMake.
@@ -71,6 +72,9 @@ tsan:
 	@scripts/setup.sh build test lint
 	$(call BUILD,tsan-clang)
 	@ctest --preset tsan-clang
+
+aarch64:
+	@scripts/aarch64.sh
 
 fuzz:
 	@scripts/setup.sh build fuzz

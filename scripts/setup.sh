@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what building, testing and measuring weir needs, from the distribution and PyPI.
 #
-#   scripts/setup.sh [build] [test] [docs] [bench] [lint] [fuzz] [release]      (default: build test)
+#   scripts/setup.sh [build] [test] [docs] [bench] [lint] [fuzz] [release] [aarch64]  (default: build test)
 #   scripts/setup.sh --list [GROUP...]   prints the packages of this distribution, installs nothing
 #   scripts/setup.sh --user              without root: cmake and ninja from PyPI in build/venv; names
 #                                        the packages that are missing for a build
@@ -45,6 +45,8 @@ packages_of() {
     "debian release") echo "debootstrap dpkg-dev file lintian python3-venv python3-dev gfortran
                    libopenmpi-dev libmpich-dev" ;;
     "debian fuzz") echo "clang-16 libclang-rt-16-dev llvm-16" ;;
+    "debian aarch64") echo "g++-aarch64-linux-gnu qemu-user debian-archive-keyring cmake ninja-build pkg-config
+                python3" ;;
     "fedora build") echo "gcc-c++ cmake ninja-build pkgconf-pkg-config hwloc-devel fmt-devel spdlog-devel
                  json-devel protozero-devel cli11-devel opencl-headers openblas-threads openblas-devel
                  lapack-devel libpng-devel turbojpeg-devel zlib-devel python3-numpy python3-scipy" ;;
@@ -53,9 +55,9 @@ packages_of() {
     "arch build") echo "gcc cmake ninja pkgconf hwloc fmt spdlog nlohmann-json protozero cli11
                  opencl-headers openblas lapacke libpng libjpeg-turbo zlib python-numpy python-scipy" ;;
     "arch test") echo "gtest binutils gcc-fortran ocl-icd pocl chromium openmpi iproute2" ;;
-    *" build"|*" test"|*" docs"|*" bench"|*" lint"|*" fuzz"|*" release")
+    *" build"|*" test"|*" docs"|*" bench"|*" lint"|*" fuzz"|*" release"|*" aarch64")
       echo "setup: there is no list of '$1' for this distribution; see that of Debian in $0" >&2 ;;
-    *) echo "setup: unknown group '$1': choose from build, test, docs, bench, lint, fuzz, release" >&2; exit 2 ;;
+    *) echo "setup: unknown group '$1': choose from build, test, docs, bench, lint, fuzz, release, aarch64" >&2; exit 2 ;;
   esac
 }
 
