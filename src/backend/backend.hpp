@@ -169,6 +169,7 @@ struct DeviceInfo {
   bool compiles_source = false;   ///< accepts jobs with a KernelSource
   bool aliases_host = false;      ///< kernels can use host memory directly
   bool virtual_time = false;      ///< time advances only in drive()
+  std::int64_t enqueue_ns = 0;    ///< virtual time: of the host, for each action that it enqueues
   bool copies_by_worker = false;  ///< copy() blocks: only workers of the place call it
   /// The driver resolves dependences: it takes jobs before their predecessors complete, one thread
   /// per place calls next() and finish(), and copies between host and device are jobs of the place
@@ -220,6 +221,9 @@ class Device {
   /// In virtual time: processes the next simulated event and advances the clock to it. Returns
   /// false if there is none. Called by waiting threads, one at a time for all devices.
   virtual bool drive() noexcept { return false; }
+  /// Plans an empty event, so that drive() stops at a time that is not in the past. Only in virtual
+  /// time. Returns false if there is no memory for it.
+  virtual bool wake_at([[maybe_unused]] std::int64_t at_ns) noexcept { return false; }
   /// Makes progress for this device on a waiting thread. May call back. Returns whether it did
   /// anything. Any thread; does not block.
   virtual bool poll() noexcept { return false; }
@@ -242,6 +246,13 @@ struct DomainSpec {
   }
 };
 
+/// Settings that have a name.
+struct DomainPreset {
+  const char* domain;    ///< "KIND:NAME", as in specifications
+  const char* settings;  ///< as in specifications
+  const char* sources;   ///< what they describe, and where the numbers are from
+};
+
 /// What a backend may use of the machine.
 struct OpenContext {
   const Machine* machine = nullptr;
@@ -257,6 +268,7 @@ class Backend {
   virtual const char* kind() const noexcept = 0;
   /// Returns help on its settings, one "key=VALUE  meaning" per line.
   virtual const char* settings_help() const noexcept = 0;
+  virtual std::span<const DomainPreset> presets() const noexcept { return {}; }
   /// Returns the number of cores that a specification requests; 0: all that remain. Throws Error.
   virtual unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const = 0;
   /// Returns the specifications that `spec` expands to. Throws Error.

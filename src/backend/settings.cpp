@@ -10,7 +10,7 @@
 
 namespace weir::rt {
 
-Settings::Settings(const DomainSpec& spec, std::initializer_list<std::string_view> allowed)
+Settings::Settings(const DomainSpec& spec, std::span<const std::string_view> allowed)
     : spec_(spec) {
   const std::vector<std::string> known(allowed.begin(), allowed.end());
   for (const auto& [key, value] : spec.settings) {

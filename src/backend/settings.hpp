@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,9 @@ class Settings {
  public:
   /// Throws Error for a key that is not in `allowed`, suggesting the nearest one, and for repeated
   /// keys.
-  Settings(const DomainSpec& spec, std::initializer_list<std::string_view> allowed);
+  Settings(const DomainSpec& spec, std::span<const std::string_view> allowed);
+  Settings(const DomainSpec& spec, std::initializer_list<std::string_view> allowed)
+      : Settings(spec, std::span(allowed.begin(), allowed.size())) {}
 
   /// Returns a value from 1 to `most`.
   std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t most) const;

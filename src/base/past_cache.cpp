@@ -14,11 +14,11 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kStoredLine = 64;
 
 [[gnu::target("avx512f")]] void stream_by_64(std::byte* to, const std::byte* from,
                                              std::size_t bytes) noexcept {
-  for (std::size_t i = 0; i < bytes; i += kLine) {
+  for (std::size_t i = 0; i < bytes; i += kStoredLine) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
   }
 }
@@ -36,8 +36,8 @@ void stream_by_16(std::byte* to, const std::byte* from, std::size_t bytes) noexc
 void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   static const auto stream = __builtin_cpu_supports("avx512f") ? stream_by_64 : stream_by_16;
   const std::size_t head =
-      std::min(bytes, (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine);
-  const std::size_t lines = (bytes - head) / kLine * kLine;
+      std::min(bytes, (kStoredLine - reinterpret_cast<std::uintptr_t>(to) % kStoredLine) % kStoredLine);
+  const std::size_t lines = (bytes - head) / kStoredLine * kStoredLine;
   std::memcpy(to, from, head);
   stream(to + head, from + head, lines);
   std::memcpy(to + head + lines, from + head + lines, bytes - head - lines);

@@ -21,18 +21,26 @@ namespace weir::rt {
 
 namespace {
 
+/// Returns the kind of the backend that opens a domain: a host in virtual time is simulated.
+std::string_view opener_of(const DomainSpec& spec) noexcept {
+  const std::string* const clock = spec.find("clock");
+  const bool simulated = spec.find("preset") != nullptr || (clock != nullptr && *clock != "real");
+  return spec.kind == "host" && simulated ? "sim" : std::string_view(spec.kind);
+}
+
 Backend& find_backend(const DomainSpec& spec, std::vector<std::unique_ptr<Backend>>& backends) {
   std::vector<std::string> kinds;
   for (const auto& backend : backends) {
-    if (spec.kind == backend->kind()) return *backend;
+    if (opener_of(spec) == backend->kind()) return *backend;
     kinds.emplace_back(backend->kind());
   }
   fail(WEIR_STATUS_NOT_FOUND, "no backend '{}'{}; known: {}", spec.kind,
        did_you_mean(spec.kind, kinds), fmt::join(kinds, ", "));
 }
 
-/// Parses "KEY=VALUE"; a number alone, or "*", is the value of "device". "DEVICE/SPECIFICATION" is
-/// a domain of that device; what follows belongs to the specification.
+/// Parses "KEY=VALUE"; a number alone, or "*", is the value of "device", a name at the beginning
+/// that of "preset". "DEVICE/SPECIFICATION" is a domain of that device; what follows belongs to the
+/// specification.
 void add_setting(DomainSpec& spec, std::string_view text) {
   if (!spec.settings.empty() && spec.settings.back().first == "domain") {
     spec.settings.back().second.append(",").append(text);
@@ -49,6 +57,10 @@ void add_setting(DomainSpec& spec, std::string_view text) {
     return;
   }
   const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos && spec.settings.empty() && !text.empty()) {
+    spec.settings.emplace_back("preset", text);
+    return;
+  }
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
     fail_argument("domain '{}': '{}' is not a setting KEY=VALUE", spec.text, text);
   }
@@ -61,12 +73,40 @@ void check_count(const std::vector<DomainSpec>& specs) {
   }
 }
 
+/// Replaces the setting "preset" by the settings of that name; those that are given win.
+DomainSpec apply_preset(DomainSpec spec, const Backend& backend) {
+  const std::string* const given = spec.find("preset");
+  if (given == nullptr) return spec;
+  const std::string name = *given, wanted = spec.kind + ":" + name;
+  std::vector<std::string> known;
+  const DomainPreset* found = nullptr;
+  for (const DomainPreset& preset : backend.presets()) {
+    if (wanted == preset.domain) found = &preset;
+    if (std::string_view(preset.domain).starts_with(spec.kind + ":"))
+      known.emplace_back(preset.domain);
+  }
+  if (found == nullptr) {
+    const std::string presets =
+        known.empty() ? "" : fmt::format(" nor a preset; there are {}", fmt::join(known, ", "));
+    fail_argument("domain '{}': '{}' is not a setting KEY=VALUE{}", spec.text, name, presets);
+  }
+  std::erase_if(spec.settings, [](const auto& setting) { return setting.first == "preset"; });
+  DomainSpec defaults{.kind = spec.kind, .settings = {}, .text = spec.text};
+  for (const std::string_view part : split(found->settings, ',')) add_setting(defaults, part);
+  add_setting(defaults, "clock=virtual");
+  for (auto& setting : defaults.settings) {
+    if (spec.find(setting.first) == nullptr) spec.settings.push_back(std::move(setting));
+  }
+  return spec;
+}
+
 /// Replaces each specification by those that it expands to.
 std::vector<DomainSpec> expand(const std::vector<DomainSpec>& given,
                                std::vector<std::unique_ptr<Backend>>& backends) {
   std::vector<DomainSpec> specs;
   for (const DomainSpec& spec : given) {
-    for (DomainSpec& one : find_backend(spec, backends).expand(spec)) {
+    const Backend& backend = find_backend(spec, backends);
+    for (DomainSpec& one : backend.expand(apply_preset(spec, backend))) {
       specs.push_back(std::move(one));
     }
   }
@@ -173,7 +213,7 @@ std::vector<std::unique_ptr<Device>> open_devices(std::string_view specification
   const auto is_virtual = [](const auto& device) { return device->info().virtual_time; };
   if (std::any_of(devices.begin(), devices.end(), is_virtual) &&
       !std::all_of(devices.begin(), devices.end(), is_virtual)) {
-    fail_argument("'{}' mixes real and virtual time: use sim:clock=virtual for every domain",
+    fail_argument("'{}' mixes real and virtual time: use clock=virtual for every domain",
                   specification);
   }
   return devices;

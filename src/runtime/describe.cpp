@@ -149,6 +149,18 @@ void describe_list(const std::vector<std::string>& list, JsonWriter& json) {
   json.end_array();
 }
 
+void describe_presets(std::span<const DomainPreset> presets, JsonWriter& json) {
+  json.begin_array();
+  for (const DomainPreset& preset : presets) {
+    json.begin_object();
+    json.member("domain", preset.domain);
+    json.member("settings", preset.settings);
+    json.member("sources", preset.sources);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::string Runtime::describe() const {
@@ -165,6 +177,7 @@ std::string Runtime::describe() const {
     json.begin_object();
     json.member("kind", backend->kind());
     json.member("settings", backend->settings_help());
+    describe_presets(backend->presets(), json.key("presets"));
     json.end_object();
   }
   json.end_array();

@@ -43,7 +43,7 @@ Executor::Executor(Place& place, std::uint64_t serial, std::string name,
       device_ordered_(place.domain().info().resolves_dependences),
       dispatches_inline_(!device_ordered_ && !place.domain().info().copies_by_worker),
       actions_(context_.actions(), this),
-      limit_(context_.max_in_flight(options.max_in_flight)),
+      limit_(context_.max_in_flight(options.max_in_flight), context_.virtual_time()),
       engine_(options.policy, device_ordered_ ? Ordering::device : Ordering::host),
       awaited_(context_, device_ordered_ ? &place.submitted_events() : nullptr),
       tracer_(context_, place, name_, options.policy) {}

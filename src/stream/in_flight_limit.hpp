@@ -22,7 +22,9 @@ class InFlightLimit {
     Request* next = nullptr;
   };
 
-  explicit InFlightLimit(std::size_t most) noexcept : most_(most) {}
+  /// `checks_each`: has_room() is never true.
+  InFlightLimit(std::size_t most, bool checks_each) noexcept
+      : most_(most), checks_each_(checks_each) {}
 
   std::size_t most() const noexcept { return most_; }
 
@@ -34,7 +36,7 @@ class InFlightLimit {
   /// Looks at the counts. Returns whether there is room; otherwise fills in a request.
   bool check(std::uint64_t pushed, std::uint64_t completed, Request& request) noexcept {
     if (pushed - completed < most_) {
-      room_until_.store(completed + most_, std::memory_order_relaxed);
+      if (!checks_each_) room_until_.store(completed + most_, std::memory_order_relaxed);
       return true;
     }
     const std::uint64_t part = most_ < kParts ? 1 : most_ / kParts;
@@ -66,6 +68,7 @@ class InFlightLimit {
   static constexpr std::uint64_t kParts = 8;
 
   const std::size_t most_;
+  const bool checks_each_;
   sys::Atomic<std::uint64_t> room_until_{0};  ///< enqueueing up to this number needs no check
   Request* requests_ = nullptr;
 };

@@ -39,6 +39,7 @@ void Stream::request_report(std::shared_ptr<StreamReport> report) {
 /// At the limit, waits until a part of the actions in flight is complete. Does not wait in a kernel
 /// or a callback: other actions may wait for that one.
 void Stream::make_room() {
+  pass_enqueue_time(context());
   for (;;) {
     const std::uint64_t completed = progress_.completed();
     InFlightLimit::Request request;

@@ -1,5 +1,6 @@
 #include "stream/waiting.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -75,6 +76,19 @@ class WaitList {
 std::int64_t time_until(std::int64_t deadline_ns) noexcept {
   if (deadline_ns == sys::kNever) return WEIR_FOREVER;
   return std::max<std::int64_t>(0, deadline_ns - sys::now_ns());
+}
+
+void pass_enqueue_time(Context& context) noexcept {
+  if (!context.virtual_time() || NoWaitScope::active()) return;
+  std::int64_t taken = 0;
+  for (std::size_t i = 0; i < context.domain_count(); ++i) {
+    taken = std::max(taken, context.domain(i)->info().enqueue_ns);
+  }
+  const std::int64_t until = context.now_ns() + taken;
+  if (taken == 0 || !context.domain(0)->device().wake_at(until)) return;
+  while (context.now_ns() < until) {
+    if (!context.drive()) sys::yield();  // another thread drives
+  }
 }
 
 bool wait_for_signal(Context& context, Signal& signal, std::uint32_t wanted,

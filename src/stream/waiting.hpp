@@ -33,6 +33,10 @@ struct WaitResult {
 WaitResult wait_for_events(Context& context, std::span<const weir_event> events,
                            weir_wait_mode mode, std::int64_t timeout_ns);
 
+/// In virtual time, on a thread of the program that is about to enqueue an action or a task: lets
+/// the time pass that this takes the host. Not in a kernel or a callback.
+void pass_enqueue_time(Context& context) noexcept;
+
 /// Polls, drives virtual time, or sleeps, until the signal has `wanted` deliveries or the deadline
 /// has passed. Returns whether it has them.
 bool wait_for_signal(Context& context, Signal& signal, std::uint32_t wanted,

@@ -7,6 +7,7 @@
 
 #include "base/thread_role.hpp"
 #include "stream/registry.hpp"
+#include "stream/waiting.hpp"
 
 namespace weir::rt {
 
@@ -75,6 +76,7 @@ void BindingQueue::progress() noexcept {
 // ---- Producers ----------------------------------------------------------------------------------
 
 void BindingQueue::await_room() {
+  pass_enqueue_time(properties_.registry);
   for (;;) {
     SubmissionQueue::RoomRequest request;
     if (NoWaitScope::active() || !submissions_.request_room(request)) return;

@@ -28,6 +28,20 @@ class Info(unittest.TestCase):
         self.assertEqual(description["domains"][0]["name"], "host")
         self.assertIn(description["machine"]["processor"], weir("info").stdout)
 
+    def test_presets_have_settings_and_sources_and_open(self):
+        page = weir("info", "--presets").stdout
+        backends = json.loads(weir("info", "--presets", "--json").stdout)
+        presets = [preset for backend in backends for preset in backend["presets"]]
+        self.assertGreater(len(presets), 8)
+        for preset in presets:
+            self.assertIn(preset["domain"], page)
+            self.assertIn("assumed", preset["sources"])
+        for setting in presets[0]["settings"].split(","):
+            self.assertIn(setting, page)
+        result = weir("run", "cholesky", "--n", "512", "--verify", "--domains",
+                      "host:hsw-e5-2697v3,cores=2,sim:knc-7120,cores=3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_domains_come_from_the_environment_unless_given(self):
         self.assertIn("sim:0", weir("info", WEIR_DOMAINS="sim").stdout)
         self.assertNotIn("sim:0", weir("info", "--domains", "null", WEIR_DOMAINS="sim").stdout)

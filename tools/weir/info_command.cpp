@@ -156,6 +156,35 @@ std::string backends_page(const Json& backends) {
   return page;
 }
 
+std::vector<std::string> words_of(std::string text) {
+  std::vector<std::string> words;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    if (end > from) words.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return words;
+}
+
+/// Simulated devices that have a name, with the source of each number.
+std::string presets_page(const Json& backends) {
+  std::string page;
+  for (const Json& backend : backends) {
+    for (const Json& preset : backend.value("presets", Json::array())) {
+      std::string settings = text_of(preset, "settings");
+      for (std::size_t at = 0; (at = settings.find(',', at)) != std::string::npos; at += 2) {
+        settings.insert(at + 1, " ");
+      }
+      page += heading(text_of(preset, "domain"));
+      page += "  " + wrap(words_of(settings), 2) + "\n";
+      page += "  " + wrap(words_of(text_of(preset, "sources")), 2) + "\n";
+    }
+  }
+  return page +
+         "\nEach is in virtual time; settings that follow win: --domains "
+         "sim:phi-31sp,gbps=12\n";
+}
+
 std::string blas_page(const Json& blas) {
   Table table;
   const auto add = [&](const char* label, const std::string& text) {
@@ -224,6 +253,7 @@ class InfoCommand final : public Command {
   RuntimeChoice choice_;
   bool json_ = false;
   bool refresh_ = false;
+  bool presets_ = false;
 };
 
 void InfoCommand::add_options(CLI::App& app) {
@@ -232,11 +262,13 @@ void InfoCommand::add_options(CLI::App& app) {
   app.add_option("--blas", choice_.blas, "BLAS to use (default: WEIR_BLAS, or the best installed)")
       ->type_name("NAME|PATH");
   app.add_flag("--refresh", refresh_, "Measure links and cores again, not once for each machine");
+  app.add_flag("--presets", presets_, "List simulated devices that have a name, and their sources");
   app.add_flag("--json", json_, "Print one JSON object");
   app.footer(
       "\nExamples:\n"
       "  weir info\n"
       "  weir info --domains host,sim:cores=2,gbps=6,duplex=half,memory=1GiB\n"
+      "  weir info --presets\n"
       "  weir info --json | jq .machine.cores\n"
       "  weir info --json | jq '.domains[] | {name, measured}'");
 }
@@ -245,6 +277,11 @@ ExitCode InfoCommand::run() {
   if (serve_ranks(choice_.domains)) return ExitCode::ok;
   const Runtime runtime = open_runtime(choice_);
   Json description = describe(runtime);
+  if (presets_) {
+    const Json& backends = description.at("backends");
+    print(json_ ? backends.dump(2) + "\n" : presets_page(backends).substr(1));
+    return ExitCode::ok;
+  }
   add_rates(description, runtime, refresh_);
   add_compilers(description, runtime);
   description["available"] = available_devices();

@@ -14,7 +14,8 @@ class HostBackend final : public Backend {
   const char* kind() const noexcept override { return "host"; }
   const char* settings_help() const noexcept override {
     return "cores=N    cores to use (default: those no simulated card asks for)\n"
-           "smt=on|off make every hardware thread a core of its own (default off)";
+           "smt=on|off make every hardware thread a core of its own (default off)\n"
+           "PRESET, clock=virtual  a simulated host, with settings of sim: weir info --presets";
   }
 
   unsigned cores_wanted(const DomainSpec& spec, const Machine& machine) const override {
@@ -37,7 +38,7 @@ class HostBackend final : public Backend {
   }
 
  private:
-  static Settings read(const DomainSpec& spec) { return {spec, {"cores", "smt"}}; }
+  static Settings read(const DomainSpec& spec) { return {spec, {"cores", "smt", "clock"}}; }
 };
 
 }  // namespace

@@ -1,14 +1,17 @@
 // The bandwidth of a simulated device's memory, shared by the kernels that run on it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace weir::rt {
 
 /// Divides bandwidth by generalised processor sharing: at any time each kernel with bytes to move
-/// gets bandwidth in proportion to its threads, in all places. So the end of a kernel changes when
-/// another one starts or ends.
+/// gets bandwidth in proportion to its threads, in all places, and at most `most_per_thread` for
+/// each. So the end of a kernel changes when another one starts or ends. As the bound is in the
+/// proportion of the threads, too, this is the max-min fair division.
 ///
 /// Instead of the remaining bytes of each kernel it keeps the *service*: the bytes that one thread
 /// would have moved since the beginning. A kernel ends when the service has grown by its bytes /
@@ -42,7 +45,11 @@ class MemoryShares {
     Kernel *before_ = nullptr, *after_ = nullptr;  ///< in the order of the ends
   };
 
-  explicit MemoryShares(double bytes_per_s) : bytes_per_ns_(bytes_per_s * 1e-9) {}
+  /// `most_per_thread` bounds what a thread gets while others leave it bandwidth. Either may be
+  /// infinite.
+  explicit MemoryShares(double bytes_per_s,
+                        double most_per_thread = std::numeric_limits<double>::infinity())
+      : bytes_per_ns_(bytes_per_s * 1e-9), most_per_thread_ns_(most_per_thread * 1e-9) {}
 
   bool empty() const noexcept { return first_ == nullptr; }
 
@@ -85,7 +92,9 @@ class MemoryShares {
   static constexpr double kSameTimeNs = 0.5;
   static constexpr double kMostService = 1e12;  ///< so that it stays exact
 
-  double service_per_ns() const noexcept { return bytes_per_ns_ / threads_; }
+  double service_per_ns() const noexcept {
+    return std::min(bytes_per_ns_ / threads_, most_per_thread_ns_);
+  }
 
   void link(Kernel* before, Kernel* after) noexcept {
     (before != nullptr ? before->after_ : first_) = after;
@@ -97,7 +106,7 @@ class MemoryShares {
     service_ = 0;
   }
 
-  const double bytes_per_ns_;
+  const double bytes_per_ns_, most_per_thread_ns_;
   double service_ = 0;
   double threads_ = 0;  ///< of all kernels; whole numbers, so sums are exact
   Kernel *first_ = nullptr, *last_ = nullptr;

@@ -27,11 +27,20 @@ std::string describe_costs(const SimModel& model) {
   const auto add = [&](double value, const char* before, const char* after) {
     if (value > 0) text += fmt::format(", {} {:g} {}", before, value, after);
   };
+  const auto us = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
   if (model.virtual_time || model.skip_kernels) {
     add(model.memory_bytes_per_s / 1e9, "memory of", "GB/s");
+    add(model.core_memory_bytes_per_s / 1e9, "at most", "GB/s a core");
+    add(model.tile_loss, "tile loss", "");
+    if (model.syrk_share < 1) add(model.syrk_share, "syrk at", "");
+    if (model.trsm_share < 1) add(model.trsm_share, "trsm at", "");
+    if (model.potrf_share < 1) add(model.potrf_share, "potrf at", "");
   }
-  add(static_cast<double>(model.launch_ns) / 1e3, "launches of", "us");
-  add(static_cast<double>(model.fork_ns) / 1e3, "forks of", "us");
+  add(us(model.launch_ns), "launches of", "us");
+  add(us(model.team_ns), "teams of", "us");
+  add(us(model.fork_ns), "forks of", "us");
+  add(us(model.enqueue_ns), "enqueues of", "us");
+  add(us(model.notice_ns), "notices of", "us");
   if (model.contention > 1) add(model.contention, "shared cores slower by", "times");
   if (model.slow_by > 1) {
     add(model.slow_by, "slower by", "times");
@@ -40,17 +49,25 @@ std::string describe_costs(const SimModel& model) {
   return text;
 }
 
+std::string describe_link(const SimModel& model) {
+  if (model.host) return {};
+  std::string text = fmt::format(", {:g} GB/s", model.link.bytes_per_s / 1e9);
+  if (model.link.out_bytes_per_s != model.link.bytes_per_s) {
+    text += fmt::format(" in and {:g} out", model.link.out_bytes_per_s / 1e9);
+  }
+  return text + fmt::format(" {} duplex, {:g} us", model.link.full_duplex ? "full" : "half",
+                            static_cast<double>(model.link.latency_ns) / 1e3);
+}
+
 /// Simulated cards that differ in this key take different times for the same kernels.
 std::string describe(const SimModel& model) {
   const bool modelled = model.core_flops_per_s > 0 && (model.virtual_time || model.skip_kernels);
   const std::string rate =
       modelled ? fmt::format(" of {:g} GFLOP/s", model.core_flops_per_s / 1e9) : "";
-  return fmt::format("simulated card of {} core{}{}{} at {:g}x, {:g} GB/s {} duplex, {:g} us{}{}",
+  return fmt::format("simulated {} of {} core{}{}{} at {:g}x{}{}{}", model.host ? "host" : "card",
                      model.cores, model.cores == 1 ? "" : "s",
                      model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads),
-                     rate, model.speed, model.link_bytes_per_s / 1e9,
-                     model.full_duplex ? "full" : "half",
-                     static_cast<double>(model.link_latency_ns) / 1e3, describe_costs(model),
+                     rate, model.speed, describe_link(model), describe_costs(model),
                      model.virtual_time ? ", virtual time" : "");
 }
 
@@ -64,35 +81,48 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
       clock_(std::move(clock)),
       faults_(model.faults.any() ? std::make_unique<SimFaults>(name, model.faults) : nullptr) {
   info_.name = std::move(name);
-  info_.backend = "sim";
+  info_.backend = model_.host ? "host" : "sim";
+  info_.aliases_host = model_.host;
   info_.runs_host_code = true;
+  info_.enqueue_ns = model_.enqueue_ns;
   info_.description = describe(model_);
   info_.cores = model_.all_threads();
   info_.threads_per_core = model_.threads;
   info_.memory_bytes = model_.memory_bytes;
   info_.virtual_time = model_.virtual_time;
   info_.resolves_dependences = model_.resolves_dependences;
-  info_.link_gbps = model_.link_bytes_per_s / 1e9;
-  info_.link_latency_us = static_cast<double>(model_.link_latency_ns) / 1e3;
-  info_.link_duplex = model_.full_duplex ? "full" : "half";
+  if (!model_.host) {
+    info_.link_gbps = model_.link.bytes_per_s / 1e9;
+    info_.link_latency_us = static_cast<double>(model_.link.latency_ns) / 1e3;
+    info_.link_duplex = model_.link.full_duplex ? "full" : "half";
+  }
   if (!model_.virtual_time) link_ = std::make_unique<SimLink>(info_.name, model_, faults_.get());
-  if (model_.memory_bytes_per_s <= 0) return;
+  if (!model_.limits_memory()) return;
   if (model_.virtual_time) {
     virtual_memory_ = std::make_unique<VirtualMemory>(model_, clock_);
   } else {
-    timed_memory_ = std::make_unique<TimedMemory>(model_.memory_bytes_per_s);
+    timed_memory_ =
+        std::make_unique<TimedMemory>(model_.all_memory_rate(), model_.thread_memory_rate());
   }
 }
 
 Memory SimDevice::allocate(std::size_t bytes) {
   if (faults_) faults_->allocate();
-  return allocate_host_memory(bytes, info_.name);
+  Memory memory = allocate_host_memory(bytes, info_.name);
+  if (model_.virtual_time) {
+    sys::Lock lock(mutex_);
+    for (std::int64_t& free_at : channel_free_at_ns_) {
+      free_at = std::max(free_at, clock_->now_ns()) + model_.link.allocation_time_ns(bytes);
+    }
+  }
+  return memory;
 }
 
 void SimDevice::release(Memory& memory) noexcept { release_host_memory(memory); }
 
 bool SimDevice::reaches(const Device* peer) const noexcept {
-  return peer == nullptr || peer->info().backend == info_.backend;
+  if (peer == nullptr || peer == this) return true;
+  return !model_.host && peer->info().backend == info_.backend;
 }
 
 /// Returns the outcome with which the faults of both ends let a copy start.
@@ -122,12 +152,13 @@ void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexc
   {
     sys::Lock lock(mutex_);
     std::int64_t& free_at =
-        channel_free_at_ns_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
+        channel_free_at_ns_[model_.link.full_duplex ? static_cast<std::size_t>(direction) : 0];
     started = std::max(free_at, clock_->now_ns());
-    ended = free_at = started + model_.transfer_ns(job.source.region.bytes());
+    ended = free_at = started + model_.link.transfer_ns(direction, job.source.region);
   }
+  const std::int64_t noticed = ended + (model_.resolves_dependences ? 0 : model_.notice_ns);
   try {
-    clock_->schedule(ended, [this, job, started, ended] {
+    clock_->schedule(noticed, [this, job, started, ended] {
       job.sink->copied(job.token, faults_ ? faults_->end() : Outcome{}, started, ended);
     });
   } catch (...) {
@@ -178,13 +209,13 @@ Outcome SimDevice::pass_time(const Job& job, std::size_t cores) noexcept {
   prctl(PR_SET_TIMERSLACK, 1);
   try {
     if (job.cost == nullptr) return {};
-    const weir_cost cost = job.cost(&job.call);
     const auto threads = static_cast<double>(cores);
-    if (timed_memory_ != nullptr && cost.bytes > 0) {
+    const KernelWork work = work_of(model_, job, threads, 0);
+    if (work.bytes > 0) {
       const double most = model_.memory_bytes_per_s * kLongestNs * 1e-9;
-      timed_memory_->move(std::min(cost.bytes, most), threads);
+      timed_memory_->move(most > 0 ? std::min(work.bytes, most) : work.bytes, threads);
     }
-    const double ns = cost.flops / (threads * model_.core_flops_per_s) * 1e9;
+    const double ns = work.compute_s * 1e9;
     if (ns > 0) sys::sleep_until(start + static_cast<std::int64_t>(std::min(ns, kLongestNs)));
     return {};
   } catch (...) {
@@ -194,6 +225,15 @@ Outcome SimDevice::pass_time(const Job& job, std::size_t cores) noexcept {
 
 std::int64_t SimDevice::now_ns() const noexcept {
   return model_.virtual_time ? clock_->now_ns() : sys::now_ns();
+}
+
+bool SimDevice::wake_at(std::int64_t at_ns) noexcept {
+  try {
+    clock_->schedule(at_ns, [] {});
+    return true;
+  } catch (...) {
+    return false;
+  }
 }
 
 bool SimDevice::drive() noexcept { return model_.virtual_time && clock_->drive(); }

@@ -30,6 +30,7 @@ class SimDevice final : public Device {
   std::unique_ptr<PlaceDriver> open_place(const PlaceRequest& request, PlaceFeed& feed) override;
   std::int64_t now_ns() const noexcept override;
   bool drive() noexcept override;
+  bool wake_at(std::int64_t at_ns) noexcept override;
 
  private:
   Outcome start_copy(const CopyJob& job) noexcept;

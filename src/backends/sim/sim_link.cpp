@@ -12,7 +12,7 @@ namespace weir::rt {
 
 SimLink::SimLink(const std::string& name, const SimModel& model, const SimFaults* faults)
     : model_(model), faults_(faults) {
-  const std::size_t channels = model.full_duplex ? 2 : 1;
+  const std::size_t channels = model.link.full_duplex ? 2 : 1;
   try {
     for (std::size_t i = 0; i < channels; ++i) {
       Channel& channel = channels_[i];
@@ -35,9 +35,9 @@ void SimLink::stop() noexcept {
 }
 
 void SimLink::submit(SimDirection direction, const CopyJob& job) noexcept {
-  Channel& channel = channels_[model_.full_duplex ? static_cast<std::size_t>(direction) : 0];
+  Channel& channel = channels_[model_.link.full_duplex ? static_cast<std::size_t>(direction) : 0];
   try {
-    channel.queue.add({job, sys::now_ns()});
+    channel.queue.add({direction, job, sys::now_ns()});
   } catch (...) {
     job.fail(failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to queue a transfer"));
   }
@@ -57,7 +57,8 @@ void SimLink::transfer(Channel& channel, const Request& request) noexcept {
   if (!model_.skip_kernels) {
     copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
   }
-  const std::int64_t modelled = started + model_.transfer_ns(job.source.region.bytes());
+  const std::int64_t modelled =
+      started + model_.link.transfer_ns(request.direction, job.source.region);
   const std::int64_t copied = sys::now_ns();
   channel.free_at_ns = std::max(modelled, copied);
   if (modelled > copied) sys::sleep_until(modelled);

@@ -25,6 +25,7 @@ class SimLink {
 
  private:
   struct Request {
+    SimDirection direction;
     CopyJob job;
     std::int64_t submitted_ns;
   };

@@ -15,7 +15,8 @@ namespace weir::rt {
 /// Thread-safe.
 class TimedMemory {
  public:
-  explicit TimedMemory(double bytes_per_s) : shares_(bytes_per_s) {}
+  /// As of MemoryShares.
+  TimedMemory(double bytes_per_s, double most_per_thread) : shares_(bytes_per_s, most_per_thread) {}
 
   /// Moves `bytes` > 0 of a kernel with a number of threads; returns at the modelled time.
   void move(double bytes, double threads) {

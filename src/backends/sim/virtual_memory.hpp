@@ -17,7 +17,9 @@ namespace weir::rt {
 class VirtualMemory final : private SimClock::Timer {
  public:
   VirtualMemory(const SimModel& model, std::shared_ptr<SimClock> clock)
-      : model_(model), shares_(model.memory_bytes_per_s * model.speed), clock_(std::move(clock)) {
+      : model_(model),
+        shares_(model.all_memory_rate(), model.thread_memory_rate()),
+        clock_(std::move(clock)) {
     clock_->add(*this);
   }
   ~VirtualMemory() { clock_->remove(*this); }

@@ -72,10 +72,10 @@ void VirtualPlace::start(Core& core) noexcept {
   core.outcome = model_.skip_kernels ? Outcome{} : invoke(job);
   const std::int64_t measured = sys::now_ns() - before;
   job.started_ns = clock_->now_ns();
-  core.work = work_of(job, measured, core.outcome);
+  core.work = model_work(job, measured, core.outcome);
   core.pending = 1;
   if (core.work.bytes <= 0) {
-    plan_step(core, core.work.launch_ns + core.work.compute_ns);
+    plan_step(core, core.work.launch_ns + compute_ns(core.work));
   } else if (core.work.launch_ns > 0) {
     plan_step(core, core.work.launch_ns);
   } else {
@@ -103,7 +103,7 @@ void VirtualPlace::step(Core& core) noexcept {
   }
   core.pending = 2;
   memory_->move(core, std::exchange(core.work.bytes, 0), threads_of(core.job));
-  plan_step(core, core.work.compute_ns);
+  plan_step(core, compute_ns(core.work));
 }
 
 void VirtualPlace::end(Core& core) noexcept {
@@ -111,38 +111,44 @@ void VirtualPlace::end(Core& core) noexcept {
   --busy_;
   if (core.job.parallel) gang_ = false;
   core.job.ended_ns = clock_->now_ns();
-  feed_.finish(core.worker, core.job, std::move(core.outcome));
+  if (model_.notice_ns == 0 || model_.resolves_dependences) {
+    feed_.finish(core.worker, core.job, std::move(core.outcome));
+  } else {
+    notify(core);
+  }
+}
+
+/// The host learns of the end later; the core is free at once.
+void VirtualPlace::notify(Core& core) noexcept {
+  try {
+    const auto ended = std::make_shared<std::pair<Job, Outcome>>(core.job, std::move(core.outcome));
+    clock_->schedule(clock_->now_ns() + model_.notice_ns, [this, ended, index = core.worker.index] {
+      notifier_.index = index;
+      feed_.finish(notifier_, ended->first, std::move(ended->second));
+    });
+  } catch (...) {
+    feed_.finish(core.worker, core.job,
+                 failed_outcome(WEIR_STATUS_OUT_OF_MEMORY, "no memory to plan a kernel"));
+  }
 }
 
 /// A cost function that throws fails the action with the returned outcome.
-VirtualPlace::Work VirtualPlace::work_of(const Job& job, std::int64_t measured,
-                                         Outcome& outcome) const noexcept {
+KernelWork VirtualPlace::model_work(const Job& job, std::int64_t measured,
+                                    Outcome& outcome) const noexcept {
   try {
-    return modelled(job, measured);
+    KernelWork work = work_of(model_, job, threads_of(job), static_cast<double>(measured) * 1e-9);
+    const double most = kLongestSeconds * model_.memory_bytes_per_s * model_.speed;
+    if (model_.memory_bytes_per_s > 0) work.bytes = std::min(work.bytes, most);
+    if (!(work.bytes > 0)) work.bytes = 0;  // also for NaN
+    return work;
   } catch (...) {
     if (outcome.ok()) outcome = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
     return {};
   }
 }
 
-VirtualPlace::Work VirtualPlace::modelled(const Job& job, std::int64_t measured) const {
-  Work work;
-  double seconds = static_cast<double>(measured) * 1e-9;
-  const double threads = threads_of(job);
-  if (job.cost != nullptr && model_.core_flops_per_s > 0) {
-    const weir_cost cost = job.cost(&job.call);
-    seconds = cost.flops / (threads / model_.threads * model_.core_flops_per_s);
-    if (memory_ != nullptr && cost.bytes > 0) {
-      const double rate = model_.memory_bytes_per_s * model_.speed;
-      work.bytes = std::min(cost.bytes, kLongestSeconds * rate);
-    }
-  } else if (job.parallel) {
-    seconds /= threads;
-  }
-  const double fork_ns = job.parallel ? static_cast<double>(model_.fork_ns) * threads : 0;
-  work.launch_ns = model_.launch_ns + std::llround(fork_ns);
-  work.compute_ns = bounded_ns(seconds * contention_ / model_.speed);
-  return work;
+std::int64_t VirtualPlace::compute_ns(const KernelWork& work) const noexcept {
+  return bounded_ns(work.compute_s * contention_ / model_.speed);
 }
 
 double VirtualPlace::threads_of(const Job& job) const noexcept {

@@ -7,6 +7,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/team.hpp"
+#include "backends/sim/kernel_model.hpp"
 #include "backends/sim/sim_clock.hpp"
 #include "backends/sim/sim_model.hpp"
 #include "backends/sim/virtual_memory.hpp"
@@ -29,13 +30,6 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
   void wake() noexcept override {}
 
  private:
-  /// The modelled cost of a kernel.
-  struct Work {
-    std::int64_t launch_ns = 0;   ///< before it computes
-    std::int64_t compute_ns = 0;  ///< where memory does not limit it
-    double bytes = 0;             ///< moved meanwhile; 0: not limited by memory
-  };
-
   struct Core final : MemoryShares::Kernel {
     explicit Core(VirtualPlace& owner) : place(owner) {}
     void moved() noexcept override { place.step(*this); }
@@ -44,7 +38,7 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
     Worker worker;
     Job job;
     bool busy = false;
-    Work work;  ///< of the job, and the outcome of its call
+    KernelWork work;  ///< of the job, and the outcome of its call
     Outcome outcome;
     unsigned pending = 0;  ///< events that must happen before the next step
   };
@@ -54,8 +48,9 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
   void plan_step(Core& core, std::int64_t ns) noexcept;
   void step(Core& core) noexcept;
   void end(Core& core) noexcept;
-  Work work_of(const Job& job, std::int64_t measured, Outcome& outcome) const noexcept;
-  Work modelled(const Job& job, std::int64_t measured) const;
+  void notify(Core& core) noexcept;
+  KernelWork model_work(const Job& job, std::int64_t measured, Outcome& outcome) const noexcept;
+  std::int64_t compute_ns(const KernelWork& work) const noexcept;
   double threads_of(const Job& job) const noexcept;
 
   const SimModel model_;
@@ -64,6 +59,7 @@ class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
   VirtualMemory* const memory_;
   PlaceFeed& feed_;
   SingleTeam team_;
+  Worker notifier_;  ///< returns jobs of which the host learns later, when their core has another
   std::vector<std::unique_ptr<Core>> cores_;
   std::size_t busy_ = 0;
   Core* waiting_ = nullptr;  ///< has a parallel job and waits for the others
