@@ -36,9 +36,16 @@ class TiledMatrix {
   long order() const { return n_; }
   int tiles() const { return static_cast<int>(tiles_); }
   int tile_order() const { return static_cast<int>(tile_); }
-  double* tile(long row, long column) {
-    return &values_[static_cast<std::size_t>((column * tiles_ + row) * tile_ * tile_)];
+  /// Bytes of the matrix, which begins with tile (0, 0), and of a tile.
+  std::size_t bytes() const { return values_.size() * sizeof(double); }
+  std::size_t tile_bytes() const {
+    return static_cast<std::size_t>(tile_ * tile_) * sizeof(double);
   }
+  /// Elements before a tile.
+  std::size_t offset(long row, long column) const {
+    return static_cast<std::size_t>((column * tiles_ + row) * tile_ * tile_);
+  }
+  double* tile(long row, long column) { return &values_[offset(row, column)]; }
   double at(long row, long column) {
     return tile(row / tile_, column / tile_)[row % tile_ + column % tile_ * tile_];
   }
