@@ -8,6 +8,7 @@
 #include "common/command_options.hpp"
 #include "common/counted.hpp"
 #include "common/dense.hpp"
+#include "common/tile_kernels.hpp"
 #include "common/tiled_matrix.hpp"
 
 namespace weir::apps {
@@ -29,20 +30,20 @@ struct SystemFiles {
 };
 
 template <class T>
-std::string routine(const char* library, const char* name) {
-  return fmt::format("{}.{}{}", library, std::is_same_v<T, float> ? 's' : 'd', name);
+weir::Kernel routine(const weir::Runtime& runtime, const char* pattern, const char* ending) {
+  const char type = std::is_same_v<T, float> ? 's' : 'd';
+  return runtime.kernel((fmt::format(fmt::runtime(pattern), type) + ending).c_str());
 }
 
 /// The kernels of the factorisation and of the solves, enqueued with their letters.
 template <class T>
 class Kernels {
  public:
-  /// A factorisation that is `whole` takes all cores of its place.
-  Kernels(const weir::Runtime& runtime, bool whole)
-      : gemm_(runtime.kernel(routine<T>("blas", "gemm").c_str())),
-        syrk_(runtime.kernel(routine<T>("blas", "syrk").c_str())),
-        trsm_(runtime.kernel(routine<T>("blas", "trsm").c_str())),
-        potrf_(runtime.kernel(routine<T>("lapack", whole ? "potrf.team" : "potrf").c_str())) {}
+  Kernels(const weir::Runtime& runtime, const char* ending)
+      : gemm_(routine<T>(runtime, "blas.{}gemm", ending)),
+        syrk_(routine<T>(runtime, "blas.{}syrk", ending)),
+        trsm_(routine<T>(runtime, "blas.{}trsm", ending)),
+        potrf_(routine<T>(runtime, "lapack.{}potrf", ending)) {}
 
   /// A = L L^T, in place. `first` rows of the whole matrix are above it.
   template <class To>  // Stream or Tasks
@@ -80,6 +81,12 @@ class Kernels {
   weir::Kernel gemm_, syrk_, trsm_, potrf_;
 };
 
+/// Returns the number of tiles of one triangle: as many can be computed at a time at the beginning.
+std::size_t tiles_below(std::size_t n, std::size_t tile) {
+  const std::size_t tiles = (n + tile - 1) / tile;
+  return tiles * (tiles + 1) / 2;
+}
+
 std::string tile_name(const char* routine, std::size_t i, std::size_t j) {
   return fmt::format("{} {},{}", routine, i, j);
 }
@@ -87,7 +94,7 @@ std::string tile_name(const char* routine, std::size_t i, std::size_t j) {
 template <class T>
 class Cholesky final : public Workload {
  public:
-  Cholesky(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime,
+  Cholesky(Matrix<T> matrix, std::size_t tile, TileKernels kernels, const weir::Runtime& runtime,
            const AppStreams& app_streams, const weir::Queue* queue)
       : given_(std::move(matrix)),
         factor_(make_matrix_of_tiles<T>(given_.rows(), given_.rows(), 2)),
@@ -95,7 +102,7 @@ class Cholesky final : public Workload {
         runtime_(runtime),
         streams_(app_streams),
         queue_(queue),
-        kernels_(runtime, queue == nullptr && tile >= given_.rows()),
+        kernels_(runtime, tile_kernel_ending(kernels, tiles_below(given_.rows(), tile), app_streams)),
         tiles_(runtime, factor_, tile, tile, app_streams.size(), "A"),
         group_(std::min(group_of(given_.rows(), tile, app_streams),
                         most_in_a_group(app_streams, queue != nullptr))),
@@ -403,8 +410,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
-      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n)), runtime,
-      app_streams, parameters.queue);
+      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n)),
+      parameters.kernels, runtime, app_streams, parameters.queue);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
@@ -427,6 +434,7 @@ class CholeskyApplication final : public Application {
     return "factor a symmetric positive definite matrix, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  bool has_team_kernels() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
   std::size_t usual_n() const override { return kUsualOrder; }
   std::size_t usual_tile() const override { return 0; }

@@ -39,11 +39,19 @@ struct Figure {
 };
 
 /// The parameters of a run; an application ignores parameters that it does not have.
+/// What computes a tile.
+enum class TileKernels {
+  automatic,  ///< a core, where there are enough tiles for all cores; otherwise a place
+  serial,     ///< a core
+  team,       ///< all cores of its place
+};
+
 struct Parameters {
   std::size_t n = 0;       ///< order of the problem, 0: the application's own or that of the input
   std::size_t tile = 0;    ///< edge of a tile, 0: the application's choice
   std::size_t tiles = 0;   ///< tiles along an edge, instead of their size
   std::size_t aspect = 1;  ///< width of a tile of a grid over its height
+  TileKernels kernels = TileKernels::automatic;
   std::size_t iterations = 0;  ///< 0: the application's own number
   bool transform =
       true;             ///< iterations overlap; otherwise a barrier of all streams is between them
@@ -139,6 +147,8 @@ class Application {
   virtual bool has_tiles() const { return true; }
   /// Whether its tiles can have another shape than a square, so that it has --aspect.
   virtual bool has_shapes() const { return false; }
+  /// Whether a tile can be computed by a core or by all cores of a place, so that it has --kernels.
+  virtual bool has_team_kernels() const { return false; }
   /// Whether it computes with numbers of a type that can be chosen, so that it has --precision.
   virtual bool has_precision() const { return true; }
   /// Whether it runs on domains of other ranks, "rank:1".

@@ -7,6 +7,7 @@
 #include "common/command_options.hpp"
 #include "common/counted.hpp"
 #include "common/dense.hpp"
+#include "common/tile_kernels.hpp"
 #include "common/tiled_matrix.hpp"
 #include "lu/lu_kernels.hpp"
 #include "lu/lu_system.hpp"
@@ -65,15 +66,21 @@ class Pivots {
   TileDirectory directory_;
 };
 
+/// All tiles of the matrix: as many can be computed at a time at the beginning.
+std::size_t tiles_of(std::size_t n, std::size_t tile) {
+  const std::size_t tiles = (n + tile - 1) / tile;
+  return tiles * tiles;
+}
+
 template <class T>
 class Lu final : public Workload {
  public:
-  Lu(Matrix<T> matrix, std::size_t tile, const weir::Runtime& runtime,
+  Lu(Matrix<T> matrix, std::size_t tile, TileKernels kernels, const weir::Runtime& runtime,
      const AppStreams& app_streams, const weir::Queue* queue)
       : system_(std::move(matrix), tile),
         streams_(app_streams),
         queue_(queue),
-        kernels_(runtime),
+        kernels_(runtime, tile_kernel_ending(kernels, tiles_of(system_.order(), tile), app_streams)),
         tiles_(runtime, system_.factors, tile, tile, app_streams.size(), "A"),
         pivots_(runtime, system_.pivots, tile, app_streams.size()),
         group_(std::max<std::size_t>(
@@ -277,7 +284,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   const std::size_t n = matrix.rows();
   const std::size_t tile = choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n));
   auto lu =
-      std::make_unique<Lu<T>>(std::move(matrix), tile, runtime, app_streams, parameters.queue);
+      std::make_unique<Lu<T>>(std::move(matrix), tile, parameters.kernels, runtime, app_streams,
+                              parameters.queue);
   lu->write_later(parameters.output, files);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);
@@ -300,6 +308,7 @@ class LuApplication final : public Application {
     return "factor a square matrix with partial pivoting, and solve with it";
   }
   bool has_tasks() const override { return true; }
+  bool has_team_kernels() const override { return true; }
   std::size_t usual_n() const override { return kUsualOrder; }
   void add_options(CommandOptions& options) override {
     const CommandOption rhs =

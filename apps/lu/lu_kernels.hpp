@@ -49,10 +49,11 @@ weir_cost cost_of_exchange(const weir_call* call) {
 
 template <class T>
 struct LuKernels {
-  explicit LuKernels(const weir::Runtime& runtime)
-      : gemm(find(runtime, "blas.{}gemm")),
-        trsm(find(runtime, "blas.{}trsm")),
-        getrf(find(runtime, "lapack.{}getrf")),
+  /// `ending` is that of the names of kernels that compute tiles.
+  explicit LuKernels(const weir::Runtime& runtime, const char* ending = "")
+      : gemm(find(runtime, "blas.{}gemm", ending)),
+        trsm(find(runtime, "blas.{}trsm", ending)),
+        getrf(find(runtime, "lapack.{}getrf", ending)),
         exchange(register_kernel(runtime, name("lu.{}exchange").c_str(), exchange_rows<T>,
                                  cost_of_exchange<T>)) {}
 
@@ -62,8 +63,8 @@ struct LuKernels {
   static std::string name(const char* pattern) {
     return fmt::format(fmt::runtime(pattern), std::is_same_v<T, float> ? 's' : 'd');
   }
-  static weir::Kernel find(const weir::Runtime& runtime, const char* pattern) {
-    return runtime.kernel(name(pattern).c_str());
+  static weir::Kernel find(const weir::Runtime& runtime, const char* pattern, const char* ending) {
+    return runtime.kernel((name(pattern) + ending).c_str());
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "common/command_options.hpp"
 #include "common/dense.hpp"
+#include "common/tile_kernels.hpp"
 #include "common/tiled_matrix.hpp"
 
 namespace weir::apps {
@@ -31,7 +32,7 @@ std::size_t usual_tile(std::size_t n, const AppStreams& app_streams) {
 template <class T>
 class Matmul final : public Workload {
  public:
-  Matmul(Matrix<T> a, Matrix<T> b, std::size_t tile, std::string output,
+  Matmul(Matrix<T> a, Matrix<T> b, std::size_t tile, TileKernels kernels, std::string output,
          const weir::Runtime& runtime, const AppStreams& app_streams, const weir::Queue* queue)
       : a_(std::move(a)),
         b_(std::move(b)),
@@ -43,7 +44,7 @@ class Matmul final : public Workload {
         rows_(runtime, a_, tile, a_.columns(), app_streams.size(), "A"),
         columns_(runtime, b_, b_.rows(), tile, app_streams.size(), "B"),
         tiles_(runtime, c_, tile, tile, app_streams.size(), "C"),
-        gemm_(runtime.kernel(gemm_name().c_str())),
+        gemm_(runtime.kernel(gemm_name(kernels).c_str())),
         owners_(app_streams.deal(tiles_.rows() * tiles_.columns())) {}
 
   std::size_t n() const override { return c_.rows(); }
@@ -97,10 +98,9 @@ class Matmul final : public Workload {
   }
 
  private:
-  /// A product that is not divided takes all cores of its place.
-  std::string gemm_name() const {
+  std::string gemm_name(TileKernels kernels) const {
     const std::string name = std::is_same_v<T, float> ? "blas.sgemm" : "blas.dgemm";
-    return queue_ == nullptr && tiles_.rows() * tiles_.columns() == 1 ? name + ".team" : name;
+    return name + tile_kernel_ending(kernels, tiles_.rows() * tiles_.columns(), streams_);
   }
 
   /// To and fro, so that the last panel of one column is the first of the next.
@@ -150,8 +150,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
   const std::size_t most = std::max(a.rows(), b.columns());
   const std::size_t tile =
       choose_tile(most, parameters.tile, parameters.tiles, usual_tile(most, app_streams));
-  return std::make_unique<Matmul<T>>(std::move(a), std::move(b), tile, parameters.output, runtime,
-                                     app_streams, parameters.queue);
+  return std::make_unique<Matmul<T>>(std::move(a), std::move(b), tile, parameters.kernels,
+                                     parameters.output, runtime, app_streams, parameters.queue);
 }
 
 class MatmulApplication final : public Application {
@@ -162,6 +162,7 @@ class MatmulApplication final : public Application {
   }
   const char* summary() const override { return "multiply two matrices"; }
   bool has_tasks() const override { return true; }
+  bool has_team_kernels() const override { return true; }
   std::span<const Preset> presets() const override { return kPresets; }
   std::size_t usual_n() const override { return kUsualOrder; }
   std::size_t usual_tile() const override { return 0; }

@@ -62,6 +62,11 @@ std::string tiles_help(const apps::Application& application) {
   return "Tiles along an edge, instead of --tile" + (usual > 0 ? fmt::format(" [{}]", usual) : "");
 }
 
+apps::TileKernels kernels_of(const std::string& word) {
+  if (word == "serial") return apps::TileKernels::serial;
+  return word == "team" ? apps::TileKernels::team : apps::TileKernels::automatic;
+}
+
 class RunCommand final : public Command {
  public:
   const char* name() const override { return "run"; }
@@ -140,6 +145,13 @@ class RunCommand final : public Command {
       app.add_option("--tiles", o.parameters.tiles, tiles_help(application))
           ->check(kCount)
           ->excludes(tile);
+    }
+    if (application.has_team_kernels()) {
+      app.add_option_function<std::string>(
+             "--kernels", [&o](const std::string& word) { o.parameters.kernels = kernels_of(word); },
+             "What computes a tile: serial, a core; team, all cores of its place; auto, a core where "
+             "there are two tiles or more for each [auto]")
+          ->check(CLI::IsMember({"auto", "serial", "team"}));
     }
     if (application.has_shapes()) {
       app.add_option("--aspect", o.parameters.aspect,

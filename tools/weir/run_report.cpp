@@ -222,6 +222,10 @@ std::string RunReport::json() const {
     json["params"]["transform"] = parameters.transform ? "on" : "off";
   }
   if (parameters.aspect > 1) json["params"]["aspect"] = parameters.aspect;
+  if (parameters.kernels != apps::TileKernels::automatic) {
+    json["params"]["kernels"] =
+        parameters.kernels == apps::TileKernels::team ? "team" : "serial";
+  }
   json["domains"] = domain_names(facts);
   json["places"] = uses_places ? Json(sharing.places) : Json(nullptr);
   json["streams"] = uses_streams ? Json(sharing.streams) : Json(nullptr);

@@ -1,0 +1,23 @@
+// Whether the kernels of tiles run on a core or on all cores of their place.
+#pragma once
+
+#include <cstddef>
+
+#include "common/app_streams.hpp"
+#include "common/workload.hpp"
+
+namespace weir::apps {
+
+/// Returns the ending of the names of tile kernels: ".team" for all cores of the place, "" for one.
+/// `ready` tiles can be computed at the same time. Automatic: on all cores where there are fewer than
+/// two for each core, because the last tiles would then leave cores idle for long (paper 000: the
+/// threads of a partition compute a tile together).
+inline const char* tile_kernel_ending(TileKernels wanted, std::size_t ready,
+                                      const AppStreams& app_streams) {
+  constexpr std::size_t kTilesPerCore = 2;
+  const bool few = ready < kTilesPerCore * app_streams.cores();
+  const bool team = wanted == TileKernels::automatic ? few : wanted == TileKernels::team;
+  return team ? ".team" : "";
+}
+
+}  // namespace weir::apps
