@@ -18,11 +18,11 @@
 .PHONY: demo build test docs bench format lint asan tsan proof-gate proof mutants fuzz aarch64 release clean
 .DEFAULT_GOAL := build
 
-# Configures and builds a preset; $(2): more arguments for CMake.
+# Configures and builds a preset; $(2): more arguments for CMake; $(3): targets (default: all).
 define BUILD
 @mkdir -p build
 @cmake --preset $(1) $(2) >build/$(1).configure.log 2>&1 || { cat build/$(1).configure.log; exit 1; }
-@cmake --build --preset $(1)
+@cmake --build --preset $(1) $(if $(3),--target $(3))
 endef
 
 # WERROR=ON treats warnings as errors, as continuous integration does.
@@ -32,7 +32,9 @@ build:
 	@scripts/setup.sh build
 	$(call BUILD,release,-DWEIR_BUILD_TESTS=OFF)
 
-demo: build
+demo:
+	@scripts/setup.sh build
+	$(call BUILD,release,-DWEIR_BUILD_TESTS=OFF,weir_cli bracket)
 	@scripts/demo.sh build/release
 
 test:
