@@ -25,25 +25,28 @@ SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
 std::string describe_costs(const SimModel& model) {
   std::string text;
   const auto add = [&](double value, const char* before, const char* after) {
-    if (value > 0) text += fmt::format(", {} {:g} {}", before, value, after);
+    if (value > 0) text += fmt::format(", {} {:g}{}", before, value, after);
+  };
+  const auto add_share = [&](double value, const char* kind) {
+    if (value < 1) add(value, kind, "");
   };
   const auto us = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
   if (model.virtual_time || model.skip_kernels) {
-    add(model.memory_bytes_per_s / 1e9, "memory of", "GB/s");
-    add(model.core_memory_bytes_per_s / 1e9, "at most", "GB/s a core");
+    add(model.memory_bytes_per_s / 1e9, "memory of", " GB/s");
+    add(model.core_memory_bytes_per_s / 1e9, "at most", " GB/s a core");
     add(model.tile_loss, "tile loss", "");
-    if (model.syrk_share < 1) add(model.syrk_share, "syrk at", "");
-    if (model.trsm_share < 1) add(model.trsm_share, "trsm at", "");
-    if (model.potrf_share < 1) add(model.potrf_share, "potrf at", "");
+    add_share(model.syrk_share, "syrk at");
+    add_share(model.trsm_share, "trsm at");
+    add_share(model.potrf_share, "potrf at");
   }
-  add(us(model.launch_ns), "launches of", "us");
-  add(us(model.team_ns), "teams of", "us");
-  add(us(model.fork_ns), "forks of", "us");
-  add(us(model.enqueue_ns), "enqueues of", "us");
-  add(us(model.notice_ns), "notices of", "us");
-  if (model.contention > 1) add(model.contention, "shared cores slower by", "times");
+  add(us(model.launch_ns), "launches of", " us");
+  add(us(model.team_ns), "teams of", " us");
+  add(us(model.fork_ns), "forks of", " us");
+  add(us(model.enqueue_ns), "enqueues of", " us");
+  add(us(model.notice_ns), "notices of", " us");
+  if (model.contention > 1) add(model.contention, "shared cores slower by", " times");
   if (model.slow_by > 1) {
-    add(model.slow_by, "slower by", "times");
+    add(model.slow_by, "slower by", " times");
     text += fmt::format(" from {:g} ms on", static_cast<double>(model.slow_at_ns) / 1e6);
   }
   return text;

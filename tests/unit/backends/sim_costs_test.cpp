@@ -208,6 +208,15 @@ TEST(SimPresets, EachOpensWithItsSettings) {
   }
 }
 
+TEST(SimPresets, DescriptionsHaveNoGaps) {
+  const Runtime runtime("sim:phi-31sp");
+  const std::string description = runtime.domain(0).info().description;
+  EXPECT_NE(description.find(", tile loss 158, syrk at 0.9, trsm at 0.8, potrf at 0.35, "),
+            std::string::npos)
+      << description;
+  EXPECT_EQ(description.find(" ,"), std::string::npos) << description;
+}
+
 TEST(SimPresets, SettingsThatAreGivenWin) {
   const Runtime runtime("sim:phi-31sp,cores=3,memory=1GiB");
   EXPECT_EQ(runtime.domain(0).info().cores, 2u * 4);  // one is reserved
