@@ -1,7 +1,7 @@
 # A thin front: each target installs what is missing, configures, builds and runs.
 #
 #   make demo    factor a real matrix and show the verified result
-#   make test    build and run the tests, with a short form of the proof: ten minutes on two cores
+#   make test    build and run the tests, with a short form of the proof
 #   make build   leaves the command line tool at build/release/bin/weir
 #   make docs    makes the documentation site in build/docs/html
 #   make bench   measure weir and its peers; writes docs/measurements/
