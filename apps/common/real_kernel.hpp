@@ -51,8 +51,8 @@ weir::Kernel register_kernel(const weir::Runtime& runtime, const RealKernel& ker
   const weir_portable_kernel& best = best_for_host(single ? kernel.host.single : kernel.host.twice);
   const weir_implementation implementation = {"host", native,
                                               const_cast<weir_portable_kernel*>(&best)};
-  const std::string text =
-      std::string("#define REAL ") + (single ? "float" : "double") + "\n#line 1\n" + kernel.text;
+  std::string text = single ? "#define REAL float\n#line 1\n" : "#define REAL double\n#line 1\n";
+  text += kernel.text;
   return runtime.portable_kernel(
       {.kernel = &best,
        .source = text.c_str(),

@@ -172,10 +172,8 @@ class Measured(unittest.TestCase):
 
     def test_what_was_kept_may_be_anything(self):
         os.makedirs(os.path.dirname(self.file))
-        for text in ("", "[]", "{", '{"schema": 5}', '{"schema": "weir.rates/1"}',
-                     '{"schema": "weir.rates/1", "rates": 7}',
-                     '{"schema": "weir.rates/1", "rates": [1, {"of": 1}, null]}',
-                     '{"schema": "weir.rates/1", "rates": [{"of": 1, "measured": {"date": 1}}]}'):
+        for text in ("{", '{"schema": 5}', '{"schema": "weir.rates/1", "rates": 7}',
+                     '{"schema": "weir.rates/1", "rates": [1, null, {"of": 1, "measured": {"date": 1}}]}'):
             with open(self.file, "w", encoding="utf-8") as file:
                 file.write(text)
             self.assertGreater(self.rates("host:cores=1")[0]["gemm_gflops"], 0, text)

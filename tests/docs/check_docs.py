@@ -115,7 +115,7 @@ class DocsTest:
             self.precompiled, self.root / "include", self.root / "include/hstreams")])
 
     def precompile(self):
-        """Reads the header of C++ once for all blocks that begin with it."""
+        """Reads the header of C++ once for all blocks that include it."""
         _, name, standard = LANGUAGES["cpp"]
         header = self.precompiled / name
         header.parent.mkdir(parents=True)
@@ -125,7 +125,9 @@ class DocsTest:
 
     def compile(self, block, name, text, *flags):
         """Returns what the compiler said, "" when it is content."""
-        suffix, _, standard = LANGUAGES[block.language]
+        suffix, header, standard = LANGUAGES[block.language]
+        if block.language == "cpp" and f"<{header}>" in text:
+            flags = ["-include", header, *flags]  # first, or it is not taken from the precompiled one
         source = self.scratch / (name + suffix)
         source.write_text(text)
         command = [self.compilers[block.language], *standard, *self.sanitize,
