@@ -169,7 +169,8 @@ WEIR_API weir_status weir_queue_get_info(weir_queue* queue, weir_queue_info* out
 /** A place that could run a task. Times are estimates, from now. */
 typedef struct weir_candidate {
   weir_place* place;
-  size_t cores;
+  size_t cores;           /**< tasks of the kernel that it runs at a time: its cores, or 1 if the
+                               kernel is parallel */
   size_t tasks;           /**< bound to it and not complete */
   bool full;              /**< its window is full: choosing it defers the task */
   double weight;          /**< of the options, or its cores times its measured speed */

@@ -16,4 +16,10 @@ void CoreTimes::occupy(std::int64_t from_ns, std::int64_t run_ns) noexcept {
   free_ns_[at] = end_ns;
 }
 
+std::int64_t CoreTimes::all_free_ns() const noexcept { return std::ranges::max(free_ns_); }
+
+void CoreTimes::occupy_all(std::int64_t from_ns, std::int64_t run_ns) noexcept {
+  std::ranges::fill(free_ns_, std::max(all_free_ns(), from_ns) + run_ns);
+}
+
 }  // namespace weir::rt

@@ -140,7 +140,7 @@ PlaceChooser::Choice PlaceChooser::choose(const Task& task, std::int64_t claims)
   const weir_candidate& candidate = candidates_[chosen];
   QueuePlace& queue_place = *candidate_places_[chosen];
   if (candidate.full) {
-    queue_place.claim(changes_in_place(task) ? 1 : claims,
+    queue_place.claim(*task.kernel, changes_in_place(task) ? 1 : claims,
                       std::max<std::int64_t>(candidate.run_ns, 0),
                       now_ns_ + candidate.ready_ns + candidate.transfer_ns);
     return {};
@@ -172,11 +172,11 @@ void PlaceChooser::add_candidate(const Task& task, std::uint64_t bytes, QueuePla
   const ArrivalEstimate arrival = coherence_.arrival_in(queue_place, task.uses());
   weir_candidate candidate{};
   candidate.place = queue_place.place;
-  candidate.cores = queue_place.place->width();
+  candidate.cores = task.kernel->parallel() ? 1 : queue_place.place->width();
   candidate.tasks = queue_place.tasks;
   candidate.full = queue_place.saturated;
   candidate.weight = queue_place.weight;
-  candidate.free_ns = queue_place.expected_free_ns(now_ns_);
+  candidate.free_ns = queue_place.expected_free_ns(*task.kernel, now_ns_);
   candidate.missing_bytes = arrival.missing_bytes;
   candidate.ready_ns = std::max<std::int64_t>(0, arrival.value_ns - now_ns_);
   candidate.transfer_ns =
@@ -458,7 +458,7 @@ void TaskBinder::bind_call(Task& task, const Choice& choice) {
     use.piece()->ready_ns = choice.start_ns + bound.estimate_ns;
     use.piece()->writer_sequence = task.sequence;
   }
-  queue_place.core_times.occupy(choice.arrival_ns, bound.estimate_ns);
+  queue_place.occupy(*task.kernel, choice.arrival_ns, bound.estimate_ns);
   count_in(queue_place, bound, 1);  // before the task can complete
   try {
     const weir_event event =
@@ -474,8 +474,10 @@ void TaskBinder::bind_call(Task& task, const Choice& choice) {
 /// Adds 1 or -1 tasks like this one to the load of its place. Each time a place is no longer
 /// saturated, another pass examines all deferred tasks.
 void TaskBinder::count_in(QueuePlace& queue_place, const BoundTask& bound, int count) noexcept {
+  const std::int64_t cores = count * queue_place.cores_of(*bound.task->kernel);
   queue_place.tasks += static_cast<std::uint64_t>(count);
-  queue_place.backlog_ns += count * bound.estimate_ns;
+  queue_place.load += static_cast<std::uint64_t>(cores);
+  queue_place.backlog_ns += cores * bound.estimate_ns;
   if (bound.unmeasured) queue_place.unmeasured += static_cast<std::uint64_t>(count);
   const bool was_saturated = queue_place.saturated;
   queue_place.saturated = queue_place.has_enough();

@@ -1,5 +1,7 @@
 #include "tasks/queue_place.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
@@ -18,11 +20,32 @@ void QueuePlace::DestroyStream::operator()(weir_stream* stream) const noexcept {
   Registry::of(stream->context()).destroy_stream(stream);
 }
 
+std::int64_t QueuePlace::expected_free_ns(const weir_kernel& kernel,
+                                          std::int64_t now_ns) const noexcept {
+  const auto cores = static_cast<std::int64_t>(place->width());
+  const std::int64_t taken = static_cast<std::int64_t>(load) + claimed;
+  const std::int64_t needed = cores_of(kernel);
+  if (taken + needed <= cores) return 0;
+  const std::int64_t mean_ns = (backlog_ns + claimed_ns) / taken;
+  const std::int64_t most_ns = mean_ns * ((taken + needed - 1) / cores);
+  const CoreTimes& planned = claimed > 0 ? claimed_times : core_times;
+  const std::int64_t free_ns = needed > 1 ? planned.all_free_ns() : planned.first_free_ns();
+  return std::clamp(free_ns - now_ns, most_ns - mean_ns, most_ns);
+}
+
+void QueuePlace::claim(const weir_kernel& kernel, std::int64_t count, std::int64_t run_ns,
+                       std::int64_t from_ns) noexcept {
+  if (claimed == 0) claimed_times = core_times;
+  claimed += count * cores_of(kernel);
+  claimed_ns += count * cores_of(kernel) * run_ns;
+  plan(claimed_times, kernel, from_ns, count * run_ns);
+}
+
 bool QueuePlace::has_enough() const noexcept {
   const std::uint64_t cores = place->width(), waiting = cores + 4;
-  if (tasks < cores + (saturated ? waiting * 3 / 4 : waiting)) return false;
+  if (load < cores + (saturated ? waiting * 3 / 4 : waiting)) return false;
   const std::uint64_t scale = saturated ? 2 : 1;
-  return unmeasured > 0 || scale * tasks >= kManyTasks * cores ||
+  return unmeasured > 0 || scale * load >= kManyTasks * cores ||
          static_cast<std::int64_t>(scale) * backlog_ns >=
              kEnoughNs * static_cast<std::int64_t>(cores);
 }

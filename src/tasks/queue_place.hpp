@@ -1,7 +1,6 @@
 // The places of a task queue, each with the stream that runs its tasks.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <weir/queue.h>
 
 #include "core/buffer.hpp"
+#include "core/kernel.hpp"
 #include "stream/domain.hpp"
 #include "stream/place.hpp"
 #include "stream/place_set.hpp"
@@ -38,12 +38,13 @@ struct QueuePlace {
   // Its incomplete tasks.
   std::uint64_t tasks = 0;
   std::uint64_t unmeasured = 0;  ///< those of them without an estimate
-  std::int64_t backlog_ns = 0;   ///< their estimated time in total, on one core
+  std::uint64_t load = 0;        ///< cores that they take: a parallel one takes all of the place
+  std::int64_t backlog_ns = 0;   ///< their estimated time in total, times the cores that they take
   CoreTimes core_times{1};       ///< planned by estimates
   CoreTimes claimed_times{1};    ///< planned with the tasks claimed for it, if there are any
   bool saturated = false;        ///< has enough tasks, until half of them are complete
-  std::int64_t claimed = 0;      ///< tasks that this pass left for it
-  std::int64_t claimed_ns = 0;   ///< their estimated time in total, on one core
+  std::int64_t claimed = 0;      ///< cores that the tasks take that this pass left for it
+  std::int64_t claimed_ns = 0;   ///< their estimated time in total, times these cores
 
   weir_queue_share share{};
 
@@ -58,23 +59,19 @@ struct QueuePlace {
   Bypassed bypassed;
 
   Domain& domain() const noexcept { return place->domain(); }
-  /// Returns the delay from `now_ns` until one of its cores is free for a task after those claimed
-  /// for it: as planned, within what its incomplete tasks allow.
-  std::int64_t expected_free_ns(std::int64_t now_ns) const noexcept {
-    const auto cores = static_cast<std::int64_t>(place->width());
-    const std::int64_t all = static_cast<std::int64_t>(tasks) + claimed;
-    if (all < cores) return 0;
-    const std::int64_t mean_ns = (backlog_ns + claimed_ns) / all;
-    const std::int64_t most_ns = mean_ns * (all / cores);
-    const CoreTimes& planned = claimed > 0 ? claimed_times : core_times;
-    return std::clamp(planned.first_free_ns() - now_ns, most_ns - mean_ns, most_ns);
+  /// Returns the number of cores that a task of the kernel takes.
+  std::int64_t cores_of(const weir_kernel& kernel) const noexcept {
+    return kernel.parallel() ? static_cast<std::int64_t>(place->width()) : 1;
   }
-  /// Claims `count` tasks of `run_ns` each for it, until the next pass.
-  void claim(std::int64_t count, std::int64_t run_ns, std::int64_t from_ns) noexcept {
-    if (claimed == 0) claimed_times = core_times;
-    claimed += count;
-    claimed_ns += count * run_ns;
-    claimed_times.occupy(from_ns, count * run_ns);
+  /// Returns the delay from `now_ns` until its cores are free for a task of the kernel after those
+  /// claimed for it: as planned, within what its incomplete tasks allow.
+  std::int64_t expected_free_ns(const weir_kernel& kernel, std::int64_t now_ns) const noexcept;
+  /// Claims `count` tasks of the kernel, of `run_ns` each, for it, until the next pass.
+  void claim(const weir_kernel& kernel, std::int64_t count, std::int64_t run_ns,
+             std::int64_t from_ns) noexcept;
+  /// Plans a task of the kernel.
+  void occupy(const weir_kernel& kernel, std::int64_t from_ns, std::int64_t run_ns) noexcept {
+    plan(core_times, kernel, from_ns, run_ns);
   }
   /// Whether it is saturated, and stays so until its load has dropped. Saturated: enough tasks wait
   /// for its cores, and if these are brief, for long enough.
@@ -82,6 +79,13 @@ struct QueuePlace {
   /// Returns the memory in which its tasks use a buffer.
   std::uint16_t memory_of(const Buffer& buffer) const noexcept {
     return domain().memory_of(buffer);
+  }
+
+ private:
+  static void plan(CoreTimes& times, const weir_kernel& kernel, std::int64_t from_ns,
+                   std::int64_t run_ns) noexcept {
+    if (kernel.parallel()) return times.occupy_all(from_ns, run_ns);
+    times.occupy(from_ns, run_ns);
   }
 };
 

@@ -26,6 +26,19 @@ TEST(CoreTimes, TheFirstFreeCoreTakesTheNextTask) {
   EXPECT_EQ(cores.first_free_ns(), 1010);
 }
 
+TEST(CoreTimes, AParallelTaskWaitsForAllCoresAndTakesThem) {
+  CoreTimes cores(3);
+  cores.occupy(0, 10);
+  cores.occupy(0, 40);
+  EXPECT_EQ(cores.first_free_ns(), 0);
+  EXPECT_EQ(cores.all_free_ns(), 40);
+  cores.occupy_all(20, 5);
+  EXPECT_EQ(cores.first_free_ns(), 45);
+  EXPECT_EQ(cores.all_free_ns(), 45);
+  cores.occupy_all(100, 5);
+  EXPECT_EQ(cores.first_free_ns(), 105);
+}
+
 TEST(CoreTimes, ATaskBeginsWhenItsOperandsAreThere) {
   CoreTimes cores(1);
   cores.occupy(50, 10);

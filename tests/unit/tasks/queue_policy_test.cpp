@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "modelled_machines.hpp"
 
@@ -105,6 +107,46 @@ TEST_F(QueuePolicies, FinishDoesNotTrustTimesOfOtherSizes) {
 TEST_F(QueuePolicies, APlaceThatIsFarTooSlowCostsLittle) {
   const Machine alone{"", {{8, 20}}}, both{"", {{8, 20}, {1, 0.02}}};
   EXPECT_LE(seconds(both, kProduct, "finish"), 1.04 * seconds(alone, kProduct, "finish"));
+}
+
+/// Virtual time of independent tasks, each of which takes all cores of one of four equal places.
+double seconds_of_teams(const char* policy) {
+  const weir::Runtime runtime("sim:clock=virtual,cores=64,gflops=1,kernels=skip");
+  weir_implementation code = {"host", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
+  weir_kernel_options kernel = WEIR_KERNEL_OPTIONS_INIT;
+  kernel.name = "team";
+  kernel.shape = WEIR_KERNEL_SHAPE_PARALLEL;
+  kernel.implementations = &code;
+  kernel.implementation_count = 1;
+  kernel.cost = [](const weir_call*) { return weir_cost{1.6e8, 0}; };
+  weir::check(weir_kernel_register(runtime.handle(), &kernel, nullptr));
+  const std::vector<weir::Place> places = runtime.domain(0).partition(4);
+  std::vector<weir_place*> handles;
+  for (const weir::Place& place : places) handles.push_back(place.handle());
+  weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
+  options.places = handles.data();
+  options.place_count = handles.size();
+  options.policy = policy;
+  options.no_models = true;
+  const weir::Queue queue = runtime.queue(options);
+  constexpr std::size_t kTasks = 40, kBytes = 64;
+  const weir::Buffer buffer = runtime.buffer(kTasks * kBytes);
+  auto start = runtime.now();
+  for (int pass = 0; pass < 2; ++pass) {  // the first one measures the kernel
+    start = runtime.now();
+    for (std::size_t i = 0; i < kTasks; ++i) {
+      queue.submit(runtime.kernel("team"), {weir::write(buffer.range(i * kBytes, kBytes))}, {});
+    }
+    queue.synchronize();
+  }
+  return std::chrono::duration<double>(runtime.now() - start).count();
+}
+
+TEST_F(QueuePolicies, TasksThatTakeAWholePlaceAreSharedByAllPlaces) {
+  const double in_turn = seconds_of_teams("round-robin");
+  for (const char* policy : {"finish", "steal", "locality", "static"}) {
+    EXPECT_LE(seconds_of_teams(policy), 1.1 * in_turn) << policy;
+  }
 }
 
 TEST_F(QueuePolicies, InfoSaysWhyAPlaceGotNothing) {
