@@ -396,8 +396,9 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
 }
 
 /// Returns an edge with which BLAS is fast and the panels, on which all updates wait, are small.
-std::size_t usual_tile(std::size_t n) {
-  constexpr std::size_t kSmallest = 32, kFewest = 8, kUsual = 256, kLarge = 512;
+std::size_t usual_tile(std::size_t n, const AppStreams& app_streams) {
+  constexpr std::size_t kSmallest = 32, kFewest = 8, kUsual = 256, kLarge = 512, kOfTeams = 16;
+  if (app_streams.teams()) return std::max(n / kOfTeams / kSmallest * kSmallest, kUsual);
   if (n >= kLargeOrder) return kLarge;
   return std::clamp(n / kFewest / kSmallest * kSmallest, kSmallest, kUsual);
 }
@@ -410,7 +411,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
-      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n)),
+      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n, app_streams)),
       parameters.kernels, runtime, app_streams, parameters.queue);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {

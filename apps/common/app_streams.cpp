@@ -2,12 +2,28 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "common/counted.hpp"
 
 namespace weir::apps {
+
+namespace {
+
+/// Returns how many places a domain is divided into for kernels that run on all cores of a place.
+/// Four at most, of seven cores or more: with fewer the last kernels leave cores idle, with more each
+/// of them is slow, and the last ones end late.
+std::size_t team_places(const weir_domain_info& info) {
+  constexpr std::size_t kMostPlaces = 4, kFewestCores = 7;
+  const std::string_view backend = info.backend;
+  if (backend != "host" && backend != "sim") return 1;  // its places share the whole device
+  const std::size_t cores = info.cores / std::max<std::size_t>(info.threads_per_core, 1);
+  return std::clamp<std::size_t>(cores / kFewestCores, 1, kMostPlaces);
+}
+
+}  // namespace
 
 AppStreams::AppStreams(const weir::Runtime& runtime, const Sharing& sharing)
     : streams_(sharing.streams) {
@@ -20,7 +36,9 @@ AppStreams::AppStreams(const weir::Runtime& runtime, const Sharing& sharing)
           fmt::format("domain '{}' has {}: choose up to {} --places, not {}", domain.info().name,
                       counted(cores, "core"), cores, sharing.places));
     }
-    for (weir::Place& place : domain.partition(sharing.places)) {
+    const std::size_t more = sharing.teams ? team_places(domain.info()) : 1;
+    teams_ = teams_ || more > 1;
+    for (weir::Place& place : domain.partition(std::max(sharing.places, more))) {
       cores_.push_back(place.cores());
       for (std::size_t i = 0; i < streams_; ++i) {
         app_streams_.push_back({place.stream({.priority = i == 0 && streams_ > 1 ? 1 : 0}),

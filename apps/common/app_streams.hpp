@@ -37,6 +37,7 @@ struct Tasks {
 struct Sharing {
   std::size_t places = 1;   ///< of each domain ("spatial sharing")
   std::size_t streams = 2;  ///< of each place ("temporal sharing")
+  bool teams = false;       ///< divide domains of many cores further, for kernels of all cores of a place
 };
 
 /// Divides each domain into places and each place into streams. The first stream of a place has
@@ -55,6 +56,8 @@ class AppStreams {
   std::size_t cores() const noexcept;
   /// Of one place.
   std::size_t cores(std::size_t place) const noexcept { return cores_[place]; }
+  /// Whether a domain was divided for kernels that run on all cores of a place.
+  bool teams() const noexcept { return teams_; }
   /// Whether the program's memory serves all places.
   bool share_memory() const noexcept;
 
@@ -99,6 +102,7 @@ class AppStreams {
   std::vector<AppStream> app_streams_;
   std::vector<std::size_t> cores_;
   std::size_t streams_;
+  bool teams_ = false;
 };
 
 }  // namespace weir::apps

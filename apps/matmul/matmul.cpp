@@ -18,13 +18,15 @@ constexpr std::size_t kUsualOrder = 4096;
 constexpr Preset kPresets[] = {
     {"tiny", 100, 32, 0, 0}, {"small", 2000, 500, 0, 0}, {"paper", 6000, 500, 0, 0}};
 
-/// Returns the edge of large tiles, of which each core still gets two, and which are many enough to
-/// hide transfers behind products where there are any.
+/// Returns the edge of large tiles, of which each core still gets two, or each place three whose cores
+/// compute a tile together, and which are many enough to hide transfers behind products.
 std::size_t usual_tile(std::size_t n, const AppStreams& app_streams) {
-  constexpr std::size_t kUnit = 64, kStreamed = 8;
-  const double enough = std::ceil(std::sqrt(2.0 * static_cast<double>(app_streams.cores())));
-  const std::size_t parts =
-      std::max(static_cast<std::size_t>(enough), app_streams.share_memory() ? 1 : kStreamed);
+  constexpr std::size_t kUnit = 64, kStreamed = 8, kOfTeams = 6;
+  const bool teams = app_streams.teams();
+  const auto workers = static_cast<double>(teams ? app_streams.places() : app_streams.cores());
+  const auto enough = static_cast<std::size_t>(std::ceil(std::sqrt((teams ? 3 : 2) * workers)));
+  const std::size_t fewest = teams ? kOfTeams : app_streams.share_memory() ? 1 : kStreamed;
+  const std::size_t parts = std::max(enough, fewest);
   return ((n + parts - 1) / parts + kUnit - 1) / kUnit * kUnit;
 }
 

@@ -6,7 +6,8 @@ import subprocess
 TOOL = os.environ["WEIR_TOOL"]
 
 
-def weir(*arguments, tool=TOOL, user=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **variables):
+def weir(*arguments, tool=TOOL, user=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, seconds=60,
+         **variables):
     """Runs the tool without the WEIR_* variables and colours of the caller's environment; as another user, if given."""
     environment = {
         name: value
@@ -19,7 +20,7 @@ def weir(*arguments, tool=TOOL, user=None, stdout=subprocess.PIPE, stderr=subpro
         stdout=stdout,
         stderr=stderr,
         text=True,
-        timeout=60,
+        timeout=seconds,
         env={**environment, **variables},
         check=False,
     )

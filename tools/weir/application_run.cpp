@@ -1,5 +1,6 @@
 #include "application_run.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -21,6 +22,7 @@
 #include <weir/weir.hpp>
 
 #include "command_line.hpp"
+#include "common/command_options.hpp"
 #include "common/deadline.hpp"
 #include "common/input_error.hpp"
 #include "common/reference_blas.hpp"
@@ -47,9 +49,9 @@ class Run final : private Stoppable {
       : options_(options),
         name_(application.name()),
         runtime_(open_runtime({options.domains, ""})),
-        lanes_(runtime_, options.sharing),
+        app_streams_(runtime_, sharing_of(application, options)),
         queue_(make_queue(application)),
-        workload_(application.prepare(parameters(), runtime_, lanes_)) {
+        workload_(application.prepare(parameters(), runtime_, app_streams_)) {
     report_.application = name_;
     report_.uses_places = application.uses("--places");
     report_.uses_streams = options.policy.empty() && application.uses("--streams");
@@ -139,13 +141,24 @@ class Run final : private Stoppable {
     }
   }
 
+  /// Places where the options name none: one of each domain, or some for a task queue whose kernels use all
+  /// cores of a place.
+  static apps::Sharing sharing_of(const apps::Application& application, const RunOptions& options) {
+    apps::Sharing sharing = options.sharing;
+    const bool serial = options.parameters.kernels == apps::TileKernels::serial;
+    sharing.teams = sharing.places == 0 && !options.policy.empty() && !serial &&
+                    application.has_team_kernels();
+    sharing.places = std::max<std::size_t>(sharing.places, 1);
+    return sharing;
+  }
+
   weir::Queue make_queue(const apps::Application& application) const {
     if (options_.policy.empty()) return {};
     if (!application.has_tasks()) {
       throw weir::Error(WEIR_STATUS_UNSUPPORTED,
                         fmt::format("{} has no form for task queues: leave --policy out", name_));
     }
-    const std::vector<weir_place*> places = lanes_.place_handles();
+    const std::vector<weir_place*> places = app_streams_.place_handles();
     weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
     options.name = "tasks";
     options.places = places.data();
@@ -282,6 +295,7 @@ class Run final : private Stoppable {
     report_.parameters = options_.parameters;
     report_.iterations = workload_->iterations();
     report_.sharing = options_.sharing;
+    report_.sharing.places = most_places();
     report_.size = options_.size;
     report_.policy = options_.policy;
     report_.remarks = workload_->remarks();
@@ -290,6 +304,13 @@ class Run final : private Stoppable {
     report_.silent = workload_->silent();
     report_.repeat = options_.repeat;
     report_.description = runtime_.describe();
+  }
+
+  /// Returns the number of places of the domain that has most.
+  std::size_t most_places() const {
+    std::vector<std::size_t> places(runtime_.domain_count(), 0);
+    for (std::size_t i = 0; i < app_streams_.size(); ++i) ++places[app_streams_[i].domain];
+    return *std::max_element(places.begin(), places.end()) / app_streams_.streams();
   }
 
   void verify() {
@@ -305,7 +326,7 @@ class Run final : private Stoppable {
   void cancel() noexcept {
     if (queue_.handle() != nullptr) weir_queue_cancel(queue_.handle());
     if (workload_ != nullptr) workload_->cancel();
-    for (std::size_t i = 0; i < lanes_.size(); ++i) weir_stream_cancel(lanes_[i].stream.handle());
+    for (std::size_t i = 0; i < app_streams_.size(); ++i) weir_stream_cancel(app_streams_[i].stream.handle());
   }
 
   const RunOptions& options_;
@@ -313,7 +334,7 @@ class Run final : private Stoppable {
   std::atomic<std::size_t> runs_begun_{0};
   std::atomic<const char*> stage_{nullptr};  ///< after the runs
   weir::Runtime runtime_;
-  apps::AppStreams lanes_;
+  apps::AppStreams app_streams_;
   weir::Queue queue_;  ///< none: streams
   std::unique_ptr<apps::Workload> workload_;
   std::optional<LiveView> live_;
@@ -350,6 +371,79 @@ void add_iterations(CLI::App& app, apps::Parameters& parameters) {
 std::string n_help(const apps::Application* application) {
   const std::size_t usual = application != nullptr ? application->usual_n() : 0;
   return usual > 0 ? fmt::format("Order of the problem [{}]", usual) : "Order of the problem";
+}
+
+std::string tile_help(const apps::Application& application) {
+  const std::size_t usual = application.usual_tile();
+  const bool by_tiles = !application.presets().empty() && application.presets()[1].tiles > 0;
+  return fmt::format("Edge of a tile [{}]", usual > 0  ? std::to_string(usual)
+                                            : by_tiles ? "as --tiles says"
+                                                       : "chosen for the problem");
+}
+
+std::string tiles_help(const apps::Application& application) {
+  const std::size_t usual = application.presets().empty() ? 0 : application.presets()[1].tiles;
+  return "Tiles along an edge, instead of --tile" + (usual > 0 ? fmt::format(" [{}]", usual) : "");
+}
+
+apps::TileKernels kernels_of(const std::string& word) {
+  if (word == "serial") return apps::TileKernels::serial;
+  return word == "team" ? apps::TileKernels::team : apps::TileKernels::automatic;
+}
+
+/// Adds the options that divide a run. The streams of a queue are its own.
+void add_sharing_options(CLI::App& app, RunOptions& o, const apps::Application& application) {
+  const auto used = [&](const char* option, bool means_something) {
+    if (!means_something) refuse_option(app, option, no_use(application));
+    return means_something;
+  };
+  if (used("--output", application.uses("--output"))) {
+    app.add_option("--output", o.parameters.output, application.output_help());
+  }
+  if (used("--places", application.uses("--places"))) {
+    o.sharing.places = 0;  // chosen
+    const char* const help = application.has_team_kernels()
+                                 ? "Places of each domain [1; with --policy one to four by its cores]"
+                                 : "Places of each domain [1]";
+    app.add_option("--places", o.sharing.places, help)->check(kCount);
+  }
+  const bool compared = application.streams_in_baseline();
+  CLI::Option* streams = nullptr;
+  if (used("--streams", compared || application.uses("--streams"))) {
+    const char* const help =
+        compared ? "Streams of each place of the --baseline [2]" : "Streams of each place [2]";
+    streams = app.add_option("--streams", o.sharing.streams, help)->check(kCount);
+  }
+  if (!used("--policy", application.has_tasks())) return;
+  auto* const policy =
+      app.add_option("--policy", o.policy,
+                     "Submit tasks to a queue, whose policy chooses the places; help: list them");
+  if (streams != nullptr) policy->excludes(streams);
+}
+
+/// Adds the options that divide the problem into tiles.
+void add_tile_options(CLI::App& app, apps::Parameters& parameters,
+                      const apps::Application& application) {
+  if (application.has_tiles()) {
+    auto* const tile =
+        app.add_option("--tile", parameters.tile, tile_help(application))->check(kCount);
+    app.add_option("--tiles", parameters.tiles, tiles_help(application))
+        ->check(kCount)
+        ->excludes(tile);
+  }
+  if (application.has_team_kernels()) {
+    app.add_option_function<std::string>(
+           "--kernels",
+           [&](const std::string& word) { parameters.kernels = kernels_of(word); },
+           "What computes a tile: serial, a core; team, all cores of its place; auto, a core where "
+           "there are two tiles or more for each [auto]")
+        ->check(CLI::IsMember({"auto", "serial", "team"}));
+  }
+  if (application.has_shapes()) {
+    app.add_option("--aspect", parameters.aspect,
+                   "Width of a tile over its height, with as many cells as in a square [1]")
+        ->check(kCount);
+  }
 }
 
 }  // namespace
@@ -394,6 +488,32 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
   }
   app.add_option("--domains", o.domains,
                  "Domains, as \"host,sim:cores=1,gbps=6\" [WEIR_DOMAINS, or host]");
+}
+
+void add_run_options(CLI::App& app, RunOptions& o, apps::Application& application) {
+  add_problem_options(app, o, &application);
+  add_tile_options(app, o.parameters, application);
+  add_sharing_options(app, o, application);
+  app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
+      ->check(kCount);
+  app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
+      ->check(apps::real_range(std::numeric_limits<double>::min(),
+                               std::numeric_limits<double>::max(), "POSITIVE"));
+  app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
+  app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
+  app.add_option("--report", o.page, "File for a page that shows where the time went: .html");
+  if (application.has_pipeline()) {
+    app.add_flag("--live", o.live,
+                 "Show what the stages of the pipeline do while it runs, on standard error");
+  } else {
+    refuse_option(app, "--live", no_use(application));
+  }
+  app.add_flag("--json", o.json, "Print one JSON object");
+  apps::CommandOptions options(app);
+  application.add_options(options);
+  if (application.streams_in_baseline()) {
+    app.get_option("--streams")->needs(app.get_option("--baseline"));
+  }
 }
 
 void complete(const apps::Application& application, RunOptions& options) {

@@ -34,6 +34,9 @@ struct RunOptions {
 /// Adds the options that choose the problem and the domains: those of one application, or of all.
 void add_problem_options(CLI::App& app, RunOptions& options, const apps::Application* application);
 
+/// Adds all options of a run of an application, its own as well.
+void add_run_options(CLI::App& app, RunOptions& options, apps::Application& application);
+
 /// Refuses an option by its name, for a reason that says what to do. --help does not list it.
 void refuse_option(CLI::App& app, const std::string& option, const std::string& reason);
 

@@ -36,6 +36,7 @@ class Command {
 std::unique_ptr<Command> make_info();
 std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_paper();
 std::unique_ptr<Command> make_tune();
 std::unique_ptr<Command> make_report();
 std::unique_ptr<Command> make_doctor();

@@ -30,6 +30,7 @@ weir::cli::Commands all_commands() {
   commands.push_back(weir::cli::make_info());
   commands.push_back(weir::cli::make_run());
   commands.push_back(weir::cli::make_bench());
+  commands.push_back(weir::cli::make_paper());
   commands.push_back(weir::cli::make_tune());
   commands.push_back(weir::cli::make_report());
   commands.push_back(weir::cli::make_doctor());

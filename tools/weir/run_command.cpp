@@ -1,7 +1,6 @@
 // `weir run`: runs an application, measures it and reports findings of its recording.
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,24 +48,6 @@ bool found_no_memory(const weir::Error& error) {
           std::string_view(error.what()).find(name) != std::string_view::npos);
 }
 
-std::string tile_help(const apps::Application& application) {
-  const std::size_t usual = application.usual_tile();
-  const bool by_tiles = !application.presets().empty() && application.presets()[1].tiles > 0;
-  return fmt::format("Edge of a tile [{}]", usual > 0  ? std::to_string(usual)
-                                            : by_tiles ? "as --tiles says"
-                                                       : "chosen for the problem");
-}
-
-std::string tiles_help(const apps::Application& application) {
-  const std::size_t usual = application.presets().empty() ? 0 : application.presets()[1].tiles;
-  return "Tiles along an edge, instead of --tile" + (usual > 0 ? fmt::format(" [{}]", usual) : "");
-}
-
-apps::TileKernels kernels_of(const std::string& word) {
-  if (word == "serial") return apps::TileKernels::serial;
-  return word == "team" ? apps::TileKernels::team : apps::TileKernels::automatic;
-}
-
 class RunCommand final : public Command {
  public:
   const char* name() const override { return "run"; }
@@ -94,12 +75,8 @@ class RunCommand final : public Command {
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
       command->footer(fmt::format("\nExamples:\n  {}\n", application->example()));
-      add_common_options(*command, *application);
-      apps::CommandOptions options(*command);
-      application->add_options(options);
-      if (application->streams_in_baseline()) {
-        command->get_option("--streams")->needs(command->get_option("--baseline"));
-      }
+      add_run_options(*command, options_, *application);
+      add_own_options(*command);
       commands_.push_back(command);
     }
   }
@@ -136,77 +113,13 @@ class RunCommand final : public Command {
   }
 
  private:
-  void add_common_options(CLI::App& app, const apps::Application& application) {
-    RunOptions& o = options_;
-    add_problem_options(app, o, &application);
-    if (application.has_tiles()) {
-      auto* const tile =
-          app.add_option("--tile", o.parameters.tile, tile_help(application))->check(kCount);
-      app.add_option("--tiles", o.parameters.tiles, tiles_help(application))
-          ->check(kCount)
-          ->excludes(tile);
-    }
-    if (application.has_team_kernels()) {
-      app.add_option_function<std::string>(
-             "--kernels", [&o](const std::string& word) { o.parameters.kernels = kernels_of(word); },
-             "What computes a tile: serial, a core; team, all cores of its place; auto, a core where "
-             "there are two tiles or more for each [auto]")
-          ->check(CLI::IsMember({"auto", "serial", "team"}));
-    }
-    if (application.has_shapes()) {
-      app.add_option("--aspect", o.parameters.aspect,
-                     "Width of a tile over its height, with as many cells as in a square [1]")
-          ->check(kCount);
-    }
-    add_sharing_options(app, application);
+  void add_own_options(CLI::App& app) {
     app.add_flag("--tuned", tuned_, "Places, streams, tiles and their shape as 'weir tune' chose");
     app.add_option(
            "--ranks", ranks_,
            "Processes of this machine to run on, as mpirun would, each with its part of the "
            "cores")
         ->check(CLI::Range{1, 1024});
-    app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
-        ->check(kCount);
-    app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
-        ->check(apps::real_range(std::numeric_limits<double>::min(),
-                                 std::numeric_limits<double>::max(), "POSITIVE"));
-    app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
-    app.add_option("--trace", o.trace, "File for the timeline: .json, or .pftrace for Perfetto");
-    app.add_option("--report", o.page, "File for a page that shows where the time went: .html");
-    if (application.has_pipeline()) {
-      app.add_flag("--live", o.live,
-                   "Show what the stages of the pipeline do while it runs, on standard error");
-    } else {
-      refuse_option(app, "--live", no_use(application));
-    }
-    app.add_flag("--json", o.json, "Print one JSON object");
-  }
-
-  /// Adds the options that divide a run. The streams of a queue are its own.
-  void add_sharing_options(CLI::App& app, const apps::Application& application) {
-    RunOptions& o = options_;
-    const auto used = [&](const char* option, bool means_something) {
-      if (!means_something) refuse_option(app, option, no_use(application));
-      return means_something;
-    };
-    if (used("--output", application.uses("--output"))) {
-      app.add_option("--output", o.parameters.output, application.output_help());
-    }
-    if (used("--places", application.uses("--places"))) {
-      app.add_option("--places", o.sharing.places, "Places of each domain [1]")->check(kCount);
-    }
-    const bool compared = application.streams_in_baseline();
-    CLI::Option* streams = nullptr;
-    if (used("--streams", compared || application.uses("--streams"))) {
-      const char* const help =
-          compared ? "Streams of each place of the --baseline [2]" : "Streams of each place [2]";
-      streams = app.add_option("--streams", o.sharing.streams, help)->check(kCount);
-    }
-    if (!used("--policy", application.has_tasks())) return;
-    auto* const policy =
-        app.add_option("--policy", o.policy,
-                       "Submit tasks to a queue, whose policy chooses the places; help: list them");
-    if (streams != nullptr) policy->excludes(streams);
   }
 
   /// Runs the application; by tasks, which copy only the data they use, when streams lack memory.
@@ -304,9 +217,6 @@ class RunCommand final : public Command {
   }
 
   apps::Application& selected() const { return *applications_[selected_index()]; }
-
-  inline static const CLI::Range kCount{std::size_t{1},
-                                        std::size_t{std::numeric_limits<std::int32_t>::max()}};
 
   RunOptions options_;
   bool tuned_ = false;

@@ -143,9 +143,9 @@ double seconds_of_teams(const char* policy) {
 }
 
 TEST_F(QueuePolicies, TasksThatTakeAWholePlaceAreSharedByAllPlaces) {
-  const double in_turn = seconds_of_teams("round-robin");
+  const double round_robin = seconds_of_teams("round-robin");
   for (const char* policy : {"finish", "steal", "locality", "static"}) {
-    EXPECT_LE(seconds_of_teams(policy), 1.1 * in_turn) << policy;
+    EXPECT_LE(seconds_of_teams(policy), 1.1 * round_robin) << policy;
   }
 }
 
