@@ -331,7 +331,7 @@ int close(int descriptor) {
 
 int rename(const char* from, const char* to) {
   if (faults::must_fail(Kind::file)) return faults::refused(EACCES);
-  return static_cast<int>(syscall(SYS_rename, from, to));
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 }
 

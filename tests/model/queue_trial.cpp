@@ -62,6 +62,9 @@ Trial::Trial(const Plan& plan, Surroundings surroundings)
       oracle_(plan) {
   const auto& inside = surroundings_.inside_kernel;
   mix_ = runtime_.kernel("mix", [=](const Call& call) { run_mix(call, inside); });
+  mix_on_all_cores_ = runtime_.kernel(
+      "mix on all cores", [=](const Call& call) { run_mix(call, inside); },
+      WEIR_KERNEL_SHAPE_PARALLEL);
   combine_ = runtime_.kernel("combine", [=](const Call& call) { run_combine(call, 0, inside); });
   combine_from_identity_ = runtime_.kernel(
       "combine from identity", [=](const Call& call) { run_combine(call, kIdentity, inside); });
@@ -188,8 +191,9 @@ void Trial::submit(Done& done) {
   options.place = task.place < 0 ? nullptr : places_[static_cast<std::size_t>(task.place)].handle();
   options.combine = (task.init ? combine_from_identity_ : combine_).handle();
   options.init = task.init ? init_.handle() : nullptr;
+  const bool parallel = task.seed % 8 == 0;
   try {
-    done.event = queue_.submit(mix_, operands, scalars, options);
+    done.event = queue_.submit(parallel ? mix_on_all_cores_ : mix_, operands, scalars, options);
   } catch (const Error& error) {  // operands that overlap, or are too large, for all its places
     done.status = error.status();
     if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;

@@ -79,7 +79,8 @@ class Trial {
   const Surroundings surroundings_;
   Whims whims_;
   Runtime runtime_;
-  Kernel mix_{nullptr}, combine_{nullptr}, combine_from_identity_{nullptr}, init_{nullptr};
+  Kernel mix_{nullptr}, mix_on_all_cores_{nullptr}, init_{nullptr};
+  Kernel combine_{nullptr}, combine_from_identity_{nullptr};
   std::vector<Bytes> memory_;
   std::vector<Buffer> buffers_;
   std::vector<Place> places_;
