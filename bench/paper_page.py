@@ -114,9 +114,11 @@ def page(facts):
     judged = [each for figure in figures for each in figure["expectations"]]
     held = sum(each["holds"] for each in judged)
     name = f"paper-{facts['paper']}"
+    holding = (f"All {held} expectations hold." if held == len(judged)
+               else f"{held} of {len(judged)} expectations hold; the others say why.")
     return (f"# {facts['title']}\n\n{facts['platform']}\n\n"
             f"Measured by `weir paper {facts['paper']}`, which also writes a page with all plots, and each value "
-            f"with the command that measured it. {held} of {len(judged)} expectations hold; the others say why.\n\n"
+            f"with the command that measured it. {holding}\n\n"
             f"![The figures of the paper as measured here]({name}.svg)\n"
             + "".join(map(section, figures)))
 
