@@ -58,6 +58,16 @@ class Paper(unittest.TestCase):
         self.assertIn("DIFFERS", result.stdout)
         self.assertEqual(self.paper("000", "--quick", "--figures", "8g", "--fresh").returncode, 0)
 
+    def test_a_file_that_is_damaged_is_measured_anew(self):
+        path = os.path.join(self.folder, "000.json")
+        version = weir("--version").stdout.strip()
+        for kept in ("", "[]", '{"schema": 5}', '{"schema": "weir.paper/1", "version": "%s"}' % version,
+                     '{"schema": "weir.paper/1", "version": "%s", "measured": [1, {"seconds": "x"}]}' % version):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(kept)
+            result = self.paper("000", "--quick", "--figures", "8g")
+            self.assertEqual(result.returncode, 0, kept)
+
     def test_names_are_checked(self):
         for arguments, words in ((["005"], "there is no paper '005': choose from 000, 001"),
                                  (["000", "--figures", "7z"], "paper 000 has no figure '7z'"),

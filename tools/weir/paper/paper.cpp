@@ -229,11 +229,16 @@ Json Paper::results_of(const std::string& command) {
 void Paper::recall() {
   std::ifstream file(options_.output + ".json");
   const Json found = Json::parse(file, nullptr, false);
-  if (!found.is_object() || found.value("schema", "") != kSchema ||
-      found.value("version", "") != version_line() || !found.contains("measured")) {
-    return;
+  const auto is = [&](const char* key, const std::string& value) {
+    return found.contains(key) && found.at(key) == value;
+  };
+  if (!is("schema", kSchema) || !is("version", version_line()) || !found.contains("measured")) return;
+  for (const auto& [command, figures] : found.at("measured").items()) {
+    const auto has = [&](const char* key) {
+      return figures.contains(key) && figures.at(key).is_number();
+    };
+    if (has("seconds") && has("gflops")) known_[command] = figures;
   }
-  for (const auto& [command, figures] : found.at("measured").items()) known_[command] = figures;
 }
 
 Json Paper::json() const {
