@@ -27,7 +27,7 @@ Json best_x(const Json& figure, const std::string& series);
 ///
 /// "over" may be left out: the value itself is compared. Returns null where a value was not measured,
 /// or else {"words", "paper", "ours", "expected", "holds", "known"}; "known" says why an expectation
-/// does not hold, and is left out where nothing is known.
+/// does not hold, and is left out where the reason is not known.
 Json compare_with(const Json& figure, const Json& expectation);
 
 /// Whether a judgement neither holds nor says why.

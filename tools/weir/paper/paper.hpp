@@ -42,7 +42,7 @@ class Paper {
   /// One object, schema "weir.paper/1".
   Json json() const;
   std::string text() const;
-  /// Whether nothing differs from what is expected but what is known.
+  /// Whether every expectation that does not hold has a known reason.
   bool holds() const;
 
  private:
