@@ -27,7 +27,7 @@ typedef struct weir_runtime_options {
    *   host[:cores=N][,smt=on|off]                cores of this machine
    *   sim[:cores=N][,gbps=G][,latency_us=L][,duplex=half|full][,speed=S][,memory=SIZE]
    *      [,clock=real|virtual][,gflops=F]        a simulated accelerator made of host cores;
-   *      [,kernels=run|skip][,order=host|device] docs/guide/simulated-card.md has all settings
+   *      [,kernels=run|skip][,order=host|device] docs/concepts/simulated-device.md has all settings
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device; native=off uses a processor
    *      [,native=on|off]                        as an accelerator
    *   cuda[:N][,memory=SIZE][,streams=K]         the Nth device of the CUDA driver

@@ -1,4 +1,4 @@
-// The environment variables of the layer; docs/guide/environment.md describes them.
+// The environment variables of the layer; docs/reference/environment.md describes them.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
     sanitize=LIST              sanitizers of the compilers
     python=PROGRAM package=FOLDER     the interpreter, and where the Python package is
     fortran=COMPILER modules=FOLDER   the compiler, and where weir.mod is
+    pages=TEXT                 only pages whose path contains TEXT
 
 A block with a main is a program. It is run when a ```text or ```output block comes next, which is
 then its exact output. A block without main is declarations or the body of a function that sees
@@ -97,7 +98,8 @@ def code_of(page, text):
 
 class DocsTest:
     def __init__(self, root, library, cc, cxx, scratch, sanitize="", python="", package="",
-                 fortran="", modules=""):
+                 fortran="", modules="", pages=""):
+        self.only = pages
         self.root, self.library = Path(root), Path(library)
         self.compilers = {"c": cc, "cpp": cxx, "fortran": fortran, "python": python}
         self.includes = {"fortran": [f"-I{modules}"]}
@@ -204,8 +206,9 @@ class DocsTest:
         return (self.check_program if block.is_program else self.check_part)(block, name)
 
     def pages(self):
-        return [page for page in (self.root / "README.md", self.root / "ARCHITECTURE.md",
-                                  *sorted((self.root / "docs").rglob("*.md"))) if page.is_file()]
+        pages = (self.root / "README.md", self.root / "ARCHITECTURE.md",
+                 *sorted((self.root / "docs").rglob("*.md")))
+        return [page for page in pages if page.is_file() and self.only in page.as_posix()]
 
     def run(self):
         """Returns {place: problem} and the number of blocks."""

@@ -32,10 +32,10 @@ def main(root):
         if made.returncode:
             print(made.stderr)
             return 1
-        page = (Path(folder) / "html/docs/site/c-interface.html").read_text()
+        page = (Path(folder) / "html/docs/reference/c.html").read_text()
     absent = [each for each in functions if f'id="c.{each}"' not in page]
     for each in absent:
-        print(f"docs/site/c-interface.md: {each}() is not there: name its header")
+        print(f"docs/reference/c.md: {each}() is not there: name its header")
     print(f"site: {len(functions)} functions, {len(absent)} absent")
     return 1 if absent or not functions else 0
 

@@ -80,7 +80,7 @@ def survivors_of_stopped(command):
 
 
 def check_mpi(program, name, mpirun):
-    """What each launcher lets live: docs/guide/fabric.md has the same table."""
+    """What each launcher lets live: docs/concepts/fabric.md has the same table."""
     start = mpirun + ["-n", str(RANKS), program]
     go_on = "--enable-recovery" if name == "openmpi" else "-disable-auto-cleanup"
     what = "kill" if name == "openmpi" else "exit"
