@@ -130,7 +130,8 @@ void Paper::measure() {
 bool Paper::selected(const Json& figure) const {
   if (!options_.figures.empty()) {
     const auto& wanted = options_.figures;
-    return std::find(wanted.begin(), wanted.end(), figure.at("figure")) != wanted.end();
+    const auto name = figure.at("figure").get<std::string>();
+    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
   }
   return !options_.quick || figure.value("quick", true);
 }
