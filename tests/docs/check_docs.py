@@ -100,7 +100,7 @@ class DocsTest:
     def __init__(self, root, library, cc, cxx, scratch, sanitize="", python="", package="",
                  fortran="", modules="", pages=""):
         self.only = pages
-        self.root, self.library = Path(root), Path(library)
+        self.root, self.library = Path(root).resolve(), Path(library)
         self.compilers = {"c": cc, "cpp": cxx, "fortran": fortran, "python": python}
         self.includes = {"fortran": [f"-I{modules}"]}
         self.precompiled = Path(scratch) / "precompiled"
