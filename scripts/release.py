@@ -23,7 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 # Files that repeat the version of include/weir/version.h -> where.
-COPIES = {"fortran/fpm.toml": r'^version = "([^"]+)"',
+COPIES = {"CITATION.cff": r"^version: (\S+)$",
+          "fortran/fpm.toml": r'^version = "([^"]+)"',
           "packaging/conda/recipe.yaml": r'^  version: "([^"]+)"'}
 SPACK = "packaging/spack/spack_repo/weir/packages/weir/package.py"
 CATEGORIES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
