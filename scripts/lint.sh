@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks format, layers and, with clang-tidy, names and mistakes.
+# Checks format, layers, spelling and, with clang-tidy, names and mistakes.
 #
 #   scripts/lint.sh BUILD_DIR [FOLDER...]     only in these folders, default: src apps tools examples
 #
@@ -22,6 +22,16 @@ fi
 failed=""
 scripts/format.sh --check || { echo "lint: run scripts/format.sh" >&2; failed="$failed format"; }
 /usr/bin/python3 tests/layers/check_layers.py . || failed="$failed layers"
+
+# Tests misspell on purpose. tests/words/codespell.txt has names and terms that are no mistakes.
+if command -v codespell >/dev/null; then
+  codespell -I tests/words/codespell.txt --skip '*.json,*.svg,*.dot,*/__pycache__' \
+    ./*.md docs include src apps tools python fortran examples scripts cmake packaging tests/docs tests/words ||
+    failed="$failed codespell"
+else
+  echo "lint: codespell is missing: run scripts/setup.sh lint" >&2
+  failed="$failed codespell"
+fi
 
 sources() {
   /usr/bin/python3 - "$build/compile_commands.json" "$@" <<'END'
