@@ -88,7 +88,8 @@ static size_t bytes_of(const CFI_cdesc_t* array) {
 }
 
 weir_status weir_fortran_buffer_wrap(weir_runtime* runtime, const CFI_cdesc_t* array,
-                                     const char* name, weir_buffer** out_buffer) {
+                                     const char* name, weir_buffer** out_buffer,
+                                     weir_operand* out_whole) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = given(name);
   options.alignment = 1;
@@ -100,7 +101,17 @@ weir_status weir_fortran_buffer_wrap(weir_runtime* runtime, const CFI_cdesc_t* a
   if (!CFI_is_contiguous(array)) {
     return refuse("the section has gaps: wrap the whole array, and use sections of it as operands");
   }
-  return pass(weir_buffer_wrap(runtime, array->base_addr, bytes_of(array), &options, out_buffer));
+  const size_t bytes = bytes_of(array);
+  const weir_status status = weir_buffer_wrap(runtime, array->base_addr, bytes, &options, out_buffer);
+  if (status != WEIR_STATUS_OK) return pass(status);
+  weir_region whole = weir_region_range(0, bytes);
+  if (array->rank > 1) { /* columns, those of all planes in one sequence */
+    whole.extent[0] = (size_t)array->dim[0].extent * array->elem_len;
+    whole.extent[1] = bytes / whole.extent[0];
+    whole.stride[0] = whole.extent[0];
+  }
+  *out_whole = (weir_operand){*out_buffer, whole, WEIR_ACCESS_READ};
+  return WEIR_STATUS_OK;
 }
 
 /* Axes whose elements are evenly spaced. */

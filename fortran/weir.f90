@@ -48,10 +48,6 @@ module weir
     private
     type(c_ptr) :: handle = c_null_ptr
   end type
-  type, bind(C), public :: weir_buffer
-    private
-    type(c_ptr) :: handle = c_null_ptr
-  end type
   type, bind(C), public :: weir_kernel
     private
     type(c_ptr) :: handle = c_null_ptr
@@ -73,6 +69,12 @@ module weir
     type(c_ptr) :: buffer = c_null_ptr
     type(weir_region) :: region
     integer(c_int) :: access = 0
+  end type
+
+  type, bind(C), public :: weir_buffer
+    private
+    type(c_ptr) :: handle = c_null_ptr
+    type(weir_operand) :: whole  !< the whole array, in its shape
   end type
 
   !> A scalar argument: what weir_scalar() returns.
@@ -281,13 +283,14 @@ module weir
       type(c_ptr), intent(out) :: queue
     end function
 
-    integer(c_int) function weir_fortran_buffer_wrap_c(runtime, array, name, buffer) &
+    integer(c_int) function weir_fortran_buffer_wrap_c(runtime, array, name, buffer, whole) &
       bind(C, name="weir_fortran_buffer_wrap")
       import
       type(c_ptr), value :: runtime
       type(*), dimension(..), intent(in) :: array
       character(kind=c_char), intent(in) :: name(*)
       type(c_ptr), intent(out) :: buffer
+      type(weir_operand), intent(inout) :: whole
     end function
 
     subroutine weir_fortran_operand_c(buffer, section, access, operand) bind(C, name="weir_fortran_operand")
@@ -597,7 +600,8 @@ contains
     character(*), intent(in), optional :: name
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    call report(weir_fortran_buffer_wrap_c(runtime%handle, array, c_string(name), buffer%handle), stat, errmsg)
+    call report(weir_fortran_buffer_wrap_c(runtime%handle, array, c_string(name), buffer%handle, buffer%whole), &
+      stat, errmsg)
   end subroutine
 
   !> Waits for the actions that use the buffer, then frees its instances, but not the array.
@@ -607,31 +611,44 @@ contains
     buffer%handle = c_null_ptr
   end subroutine
 
-  !> An operand that a kernel reads: a section of the array of the buffer, or all of it. A section
-  !> with subscripts that are vectors is a copy, and refused.
+  type(weir_operand) function operand_of(buffer, access, section) result(operand)
+    type(weir_buffer), intent(in) :: buffer
+    integer(c_int), intent(in) :: access
+    type(*), dimension(..), intent(in), target, optional :: section
+    if (present(section) .or. .not. c_associated(buffer%handle)) then
+      call weir_fortran_operand_c(buffer%handle, section, access, operand)
+    else
+      operand = buffer%whole
+      operand%access = access
+    end if
+  end function
+
+  !> An operand that a kernel reads: a section of the array of the buffer, or all of it. A kernel
+  !> sees all of it with the rows and columns of the array, the planes of higher ranks as columns.
+  !> A section with subscripts that are vectors is a copy, and refused.
   type(weir_operand) function weir_read(buffer, section) result(operand)
     type(weir_buffer), intent(in) :: buffer
     type(*), dimension(..), intent(in), target, optional :: section
-    call weir_fortran_operand_c(buffer%handle, section, READ_, operand)
+    operand = operand_of(buffer, READ_, section)
   end function
 
   type(weir_operand) function weir_write(buffer, section) result(operand)
     type(weir_buffer), intent(in) :: buffer
     type(*), dimension(..), intent(in), target, optional :: section
-    call weir_fortran_operand_c(buffer%handle, section, WRITE_, operand)
+    operand = operand_of(buffer, WRITE_, section)
   end function
 
   type(weir_operand) function weir_readwrite(buffer, section) result(operand)
     type(weir_buffer), intent(in) :: buffer
     type(*), dimension(..), intent(in), target, optional :: section
-    call weir_fortran_operand_c(buffer%handle, section, READ_WRITE_, operand)
+    operand = operand_of(buffer, READ_WRITE_, section)
   end function
 
   !> Of tasks of a queue: read and written, in any order with others that commute.
   type(weir_operand) function weir_commute(buffer, section) result(operand)
     type(weir_buffer), intent(in) :: buffer
     type(*), dimension(..), intent(in), target, optional :: section
-    call weir_fortran_operand_c(buffer%handle, section, COMMUTE_, operand)
+    operand = operand_of(buffer, COMMUTE_, section)
   end function
 
   pure type(weir_scalar_argument) function scalar_int32(value) result(scalar)
@@ -764,7 +781,7 @@ contains
     integer(c_size_t) :: rows, columns, leading
     call find_view(call, index, 4_c_size_t, address, rows, columns, leading)
     array => null()
-    if (columns == 1) call c_f_pointer(address, array, [rows])
+    if (columns == 1 .or. leading == rows) call c_f_pointer(address, array, [rows * columns])
   end subroutine
 
   subroutine array_real32_2(call, index, array)
@@ -788,7 +805,7 @@ contains
     integer(c_size_t) :: rows, columns, leading
     call find_view(call, index, 8_c_size_t, address, rows, columns, leading)
     array => null()
-    if (columns == 1) call c_f_pointer(address, array, [rows])
+    if (columns == 1 .or. leading == rows) call c_f_pointer(address, array, [rows * columns])
   end subroutine
 
   subroutine array_real64_2(call, index, array)
@@ -812,7 +829,7 @@ contains
     integer(c_size_t) :: rows, columns, leading
     call find_view(call, index, 4_c_size_t, address, rows, columns, leading)
     array => null()
-    if (columns == 1) call c_f_pointer(address, array, [rows])
+    if (columns == 1 .or. leading == rows) call c_f_pointer(address, array, [rows * columns])
   end subroutine
 
   subroutine array_int32_2(call, index, array)
@@ -836,7 +853,7 @@ contains
     integer(c_size_t) :: rows, columns, leading
     call find_view(call, index, 8_c_size_t, address, rows, columns, leading)
     array => null()
-    if (columns == 1) call c_f_pointer(address, array, [rows])
+    if (columns == 1 .or. leading == rows) call c_f_pointer(address, array, [rows * columns])
   end subroutine
 
   subroutine array_int64_2(call, index, array)

@@ -9,7 +9,7 @@ program interface_test
   use checks
   implicit none
   type(weir_runtime) :: runtime
-  type(weir_kernel) :: add, fail, hold, twice
+  type(weir_kernel) :: add, fail, hold, shape_of, twice
   character(32) :: what
   integer, volatile :: released = 0
 
@@ -19,8 +19,10 @@ program interface_test
   call weir_kernel_register(runtime, "add", add_to_all, add)
   call weir_kernel_register(runtime, "fail", fail_always, fail)
   call weir_kernel_register(runtime, "hold", hold_back, hold)
+  call weir_kernel_register(runtime, "shape", write_shape, shape_of)
   call weir_kernel_register(runtime, "twice", double_tile, twice)
   call check_ranks
+  call check_whole_arrays
   call check_sections
   call check_scalars
   call check_strides
@@ -71,6 +73,46 @@ contains
     call expect(all(abs(pointed - 3.5_real64) < 1e-12_real64), "a pointer")
     deallocate (pointed)
   end subroutine
+
+  !> A kernel finds the rows and columns of an array that is named without a section.
+  subroutine check_whole_arrays
+    type(weir_place) :: place
+    type(weir_stream) :: stream
+    type(weir_buffer) :: flat, deep
+    real(real64), target :: two(3, 5), three(2, 3, 4)
+    two = 0
+    three = 0
+    call open_stream("sim", place, stream)
+    call weir_buffer_wrap(runtime, two, flat)
+    call weir_buffer_wrap(runtime, three, deep)
+    call weir_stream_compute(stream, shape_of, [weir_write(flat)])
+    call weir_stream_compute(stream, shape_of, [weir_write(deep)])
+    call weir_stream_download(stream, weir_read(flat))
+    call weir_stream_download(stream, weir_read(deep))
+    call weir_stream_synchronize(stream)
+    call expect(nint(two(1, 1)) == 3 .and. nint(two(2, 1)) == 5 .and. nint(two(3, 1)) == 15, "the shape of rank 2")
+    call expect(nint(three(1, 1, 1)) == 2 .and. nint(three(2, 1, 1)) == 12 .and. nint(three(1, 2, 1)) == 24, &
+      "the shape of rank 3: planes are columns")
+    call weir_stream_destroy(stream)
+    call weir_buffer_destroy(flat)
+    call weir_buffer_destroy(deep)
+    call weir_place_destroy(place)
+  end subroutine
+
+  !> Writes its operand's rows, columns and elements to the operand.
+  integer(c_int) function write_shape(call) bind(C)
+    type(weir_call), intent(in) :: call
+    real(real64), pointer :: line(:), tile(:, :)
+    call weir_call_array(call, 1, line)
+    call weir_call_array(call, 1, tile)
+    if (.not. associated(line) .or. .not. associated(tile)) then
+      write_shape = weir_call_fail(call, "no array")
+      return
+    end if
+    line = 0
+    line(1:3) = [real(size(tile, 1), real64), real(size(tile, 2), real64), real(size(line), real64)]
+    write_shape = WEIR_STATUS_OK
+  end function
 
   subroutine add_on_card(array)
     type(*), dimension(..), intent(in), target :: array
