@@ -64,6 +64,21 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/weir.pc.in ${PROJECT_BINARY_DIR}/weir.p
 install(FILES ${PROJECT_BINARY_DIR}/weir.pc
   DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR} COMPONENT development)
 
+# Where neither the loader nor a package manager looks, programs find the library by an rpath. The
+# prefix is known when the files are installed.
+function(weir_install_rpath package component)
+  install(CODE "
+    if(NOT CMAKE_INSTALL_PREFIX MATCHES \"^/usr(/local)?/?$\")
+      set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${WEIR_INSTALL_PKGCONFIGDIR}/${package}.pc\")
+      file(READ \"\${file}\" text)
+      if(NOT text MATCHES \"-rpath\")
+        string(REPLACE \"-L\\\${libdir}\" \"-L\\\${libdir} -Wl,-rpath,\\\${libdir}\" text \"\${text}\")
+        file(WRITE \"\${file}\" \"\${text}\")
+      endif()
+    endif()" COMPONENT ${component})
+endfunction()
+weir_install_rpath(weir development)
+
 # pkg-config hstreams, for the package and for programs that the tests build in this tree. Programs
 # of the time call CBLAS and LAPACKE themselves.
 if(TARGET hstreams_source)
@@ -83,6 +98,7 @@ if(TARGET hstreams_source)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/hstreams.pc.in ${PROJECT_BINARY_DIR}/hstreams.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/hstreams.pc
     DESTINATION ${WEIR_INSTALL_PKGCONFIGDIR} COMPONENT hstreams)
+  weir_install_rpath(hstreams hstreams)
   set(HSTREAMS_PC_PREFIX ${PROJECT_SOURCE_DIR})
   set(HSTREAMS_PC_INCLUDEDIR \${prefix}/include/hstreams)
   set(HSTREAMS_PC_LIBDIR ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})

@@ -84,9 +84,7 @@ class InstallTest:
         pc = only(root, f"{package}.pc")
         told = run("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=str(pc.parent)).split()
         binary = self.fresh()
-        library = only(root, "libweir.so").parent
-        run(compiler, *self.flags.split(), *options, HERE / program, "-o", binary, *told,
-            f"-Wl,-rpath,{library}")
+        run(compiler, *self.flags.split(), *options, HERE / program, "-o", binary, *told)
         expect_output(binary, output)
 
     def check_hstreams(self, root):
