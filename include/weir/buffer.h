@@ -20,7 +20,7 @@ extern "C" {
  */
 typedef struct weir_buffer weir_buffer;
 
-/** What kind of memory the host instance of a buffer made by weir_buffer_create() is. */
+/** Kind of memory of the host instance that weir_buffer_create() allocates. */
 typedef enum weir_memory_kind {
   WEIR_MEMORY_KIND_NORMAL = 0,
   WEIR_MEMORY_KIND_PINNED = 1,        /**< page-locked: devices copy it by DMA */
@@ -31,7 +31,7 @@ typedef enum weir_memory_kind {
 typedef struct weir_buffer_options {
   size_t struct_size;
   const char* name; /**< for messages and traces; NULL: "buffer N" */
-  /** Of new host memory. For wrapped memory with the kind PINNED, the driver of a device that
+  /** Kind of new host memory. For wrapped memory with the kind PINNED, the driver of a device that
    * benefits, such as a CUDA device, page-locks it until the buffer is destroyed: this takes time
    * and pays off for memory that is copied several times. Without such a device it has no effect.
    */
@@ -65,11 +65,11 @@ WEIR_API weir_status weir_buffer_wrap(weir_runtime* runtime, void* address, size
  *
  * The host instance is the program's memory at host_address, as with weir_buffer_wrap(), or with
  * NULL new zero-filled memory, which the system allocates on first access. Only transfers copy
- * contents there; task queues, which name host memory, need them there first. In a domain that
+ * contents to it. Task queues name host memory, so download the contents first. In a domain that
  * shares the host's memory, both instances are the same unless the option no_alias is set.
  *
- * UNSUPPORTED for domains of other ranks, which take no memory of the program. NOT_FOUND: the
- * memory is not the domain's.
+ * UNSUPPORTED for domains of other ranks, which cannot use the program's memory. NOT_FOUND: the
+ * memory does not belong to the domain.
  */
 WEIR_API weir_status weir_buffer_adopt(weir_domain* domain, void* address, void* host_address,
                                        size_t bytes, const weir_buffer_options* options,
@@ -85,7 +85,7 @@ WEIR_API void weir_buffer_destroy(weir_buffer* buffer);
 typedef struct weir_buffer_info {
   size_t struct_size;
   const char* name; /**< lives as long as the buffer */
-  void* address;    /**< of the host instance */
+  void* address;    /**< address of the host instance */
   size_t bytes;
   weir_memory_kind kind; /**< the kind that was available */
 } weir_buffer_info;
@@ -96,8 +96,8 @@ typedef struct weir_buffer_info {
 WEIR_API weir_status weir_buffer_get_info(const weir_buffer* buffer, weir_buffer_info* out_info);
 
 /**
- * Finds the buffer that holds a host address, and the offset of the address in it: programs can
- * keep naming data by one address, which weir translates.
+ * Finds the buffer that holds a host address, and the offset of the address in it. So programs can
+ * identify data by one address, which weir translates.
  */
 WEIR_API weir_status weir_buffer_find(const weir_runtime* runtime, const void* address,
                                       weir_buffer** out_buffer, size_t* out_offset);

@@ -21,16 +21,16 @@ extern "C" {
  * flush. Within a block adjacent items are joined; where an address repeats, an item replaces the
  * one before it (put) or is added to it (add).
  *
- * Order: items of one producer for one rank take effect in the order in which they were put, of all
- * kinds. Items of different producers, or for different ranks, are unordered; weir_producer_flush()
- * and weir_conveyor_finish() order them.
+ * Order: items of one producer for one rank take effect in the order in which they were put,
+ * whatever their kind. Items of different producers, or for different ranks, are unordered;
+ * weir_producer_flush() and weir_conveyor_finish() order them.
  *
  * The thread that makes progress on the target rank applies items, one at a time. Meanwhile other
  * threads must not access what they write.
  *
  * Memory is bounded: a producer has one block for each rank it puts to, of block_bytes, four times
  * that where addresses repeat, and as much again for addresses. At most blocks_in_flight blocks are
- * in flight from one rank to another; a producer that puts more waits.
+ * in flight from one rank to another; a producer that would exceed this waits.
  *
  * When a rank dies, calls that put to it fail with NETWORK_ERROR and its items are dropped; items
  * for other ranks are not affected.
@@ -42,7 +42,7 @@ typedef struct weir_producer weir_producer;
 
 /** Items for a handler, valid during the call. */
 typedef struct weir_items {
-  const void* items; /**< one after the other, on 16 bytes */
+  const void* items; /**< contiguous items, aligned to 16 bytes */
   size_t count;
   size_t item_bytes;
   unsigned from; /**< rank */
@@ -69,29 +69,30 @@ typedef struct weir_conveyor_options {
   size_t bytes;     /**< size of memory; may differ between ranks */
   const weir_conveyor_handler* handlers; /**< numbered from 0, the same on all ranks */
   size_t handler_count;                  /**< 256 at most */
-  size_t block_bytes;      /**< of a block; 0: 63 KiB, over MPI 504 KiB; 1 KiB to 4 MiB */
+  size_t block_bytes;      /**< size of a block, 1 KiB to 4 MiB; 0: 63 KiB, over MPI 504 KiB */
   size_t block_items;      /**< most items in a block; 0: as many as fit; 1: no aggregation */
-  size_t blocks_in_flight; /**< from this rank to another; 0: 8 */
-  /** Age at which a block is sent; 0: 1 ms, or any where a seed decides the order of delivery;
-      negative: any. The producer checks ages in every 64th call and in calls without items, so
-     flush before it stops calling. */
+  size_t blocks_in_flight; /**< maximum number from this rank to another; 0: 8 */
+  /** Age at which a block is sent. 0: 1 ms, or no limit where a seed decides the order of delivery;
+      negative: no limit. The producer checks ages in every 64th call and in calls without items, so
+      flush before it stops calling. */
   int64_t age_ns;
-  int64_t timeout_ns; /**< how long creating waits for the other ranks; 0: 60 s, negative: ever */
+  int64_t timeout_ns; /**< timeout of the creation; 0: 60 s; negative: forever */
 } weir_conveyor_options;
 #define WEIR_CONVEYOR_OPTIONS_INIT \
   { sizeof(weir_conveyor_options), NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Creates a conveyor. Collective: one thread of every rank calls it, for several conveyors in the
- * same order. INVALID_ARGUMENT when the handlers of the ranks are not the same. The fabric outlives
- * it, and so does the memory.
+ * same order. INVALID_ARGUMENT when the handlers of the ranks are not the same. The fabric and the
+ * memory must outlive the conveyor.
  */
 WEIR_API weir_status weir_conveyor_create(weir_fabric* fabric, const weir_conveyor_options* options,
                                           weir_conveyor** out_conveyor);
 
 /**
- * Frees the conveyor and its producers. Not inside a handler. Items that were not finished are
- * dropped: items that still arrive from other ranks fail there. NULL is ignored.
+ * Frees the conveyor and its producers. Not allowed in a handler. Items that weir_conveyor_finish()
+ * has not covered are dropped; items that still arrive from other ranks fail on the ranks that sent
+ * them. NULL is ignored.
  */
 WEIR_API void weir_conveyor_destroy(weir_conveyor* conveyor);
 
@@ -99,8 +100,7 @@ WEIR_API void weir_conveyor_destroy(weir_conveyor* conveyor);
  * Waits until all items of all ranks are applied. Collective: one thread of every rank calls it;
  * meanwhile no other thread may use a producer of this rank. Producers can be used again
  * afterwards. Returns the first failure of an item that this rank put or received, or of a handler
- * on it; it has waited for the other ranks even then. TIMEOUT: it has not waited for all, and can
- * be repeated.
+ * on it; even then it has waited for the other ranks. After TIMEOUT, call it again.
  */
 WEIR_API weir_status weir_conveyor_finish(weir_conveyor* conveyor, int64_t timeout_ns);
 
@@ -112,7 +112,7 @@ typedef struct weir_conveyor_info {
   uint64_t combined;       /**< items that replaced another item, or were added to it */
   uint64_t joined;         /**< items adjacent to the item before */
   uint64_t blocks;         /**< messages */
-  uint64_t wire_bytes;     /**< of the blocks, addresses included */
+  uint64_t wire_bytes;     /**< bytes of the blocks, including addresses */
   uint64_t most_in_flight; /**< most blocks in flight to one rank */
   uint64_t blocks_applied; /**< blocks from all ranks, this one included */
 } weir_conveyor_info;
@@ -125,16 +125,16 @@ WEIR_API weir_status weir_conveyor_get_info(weir_conveyor* conveyor, weir_convey
 WEIR_API weir_status weir_producer_open(weir_conveyor* conveyor, weir_producer** out_producer);
 
 /**
- * Sends the producer's items as far as there is room at once, and frees the producer; items without
- * room are lost unless it was flushed first. NULL is ignored.
+ * Sends the producer's items as far as this is possible without waiting, and frees the producer.
+ * Items that it cannot send are lost, so flush first. NULL is ignored.
  */
 WEIR_API void weir_producer_close(weir_producer* producer);
 
 /**
- * Writes items, one after the other in `items`, to offsets in the memory of a rank. They have been
- * copied when it returns; it waits while blocks_in_flight blocks are in flight. INVALID_ARGUMENT
- * for an offset outside the rank's memory or an invalid item size: no item was taken.
- * NETWORK_ERROR: the rank is lost or refused a block; the open block for it is dropped.
+ * Writes items, one after the other in `items`, to offsets in the memory of a rank. The call copies
+ * the items, and waits while blocks_in_flight blocks are in flight. INVALID_ARGUMENT for an offset
+ * outside the rank's memory or an invalid item size: nothing is put. NETWORK_ERROR: the rank is
+ * lost or refused a block; the open block for it is dropped.
  */
 WEIR_API weir_status weir_producer_put(weir_producer* producer, unsigned rank,
                                        const uint64_t* offsets, const void* items,

@@ -29,7 +29,8 @@ typedef struct weir_domain_info {
   double link_gbps;        /**< modelled link bandwidth in GB/s, 0 when it is not modelled */
   double link_latency_us;  /**< modelled link latency in microseconds, 0 when not modelled */
   const char* link_duplex; /**< "half", "full", or "none" without a link */
-  size_t threads_per_core; /**< of `cores`, that many in a row are hardware threads of one core */
+  size_t threads_per_core; /**< number of consecutive cores that are hardware threads of one
+                              physical core */
 } weir_domain_info;
 #define WEIR_DOMAIN_INFO_INIT \
   { sizeof(weir_domain_info), NULL, NULL, NULL, 0, 0, 0, 0, false, false, 0, 0, NULL, 1 }

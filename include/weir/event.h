@@ -13,10 +13,9 @@ extern "C" {
 #endif
 
 /**
- * Names the completion of one action. A value: copy it, keep it, wait for it as often as you like;
- * there is nothing to free. It stays valid until the runtime is destroyed. No other runtime takes
- * it.
- * The null event (all zero) is complete.
+ * The completion of one action. A value: copy it, keep it, and wait for it as often as you like;
+ * there is nothing to free. An event is valid until its runtime is destroyed, and only in that
+ * runtime. The null event (all zero) is complete.
  */
 typedef struct weir_event {
   uint64_t opaque[2];
@@ -52,7 +51,8 @@ typedef struct weir_event_info {
 #define WEIR_EVENT_INFO_INIT \
   { sizeof(weir_event_info), false, WEIR_STATUS_OK, "" }
 
-/** Reads the state of an event without waiting. Failures before the last million read as OK. */
+/** Reads the state of an event without waiting. weir keeps the last million failures; an event with
+ * an older failure reports OK. */
 WEIR_API weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
                                          weir_event_info* out_info);
 
@@ -61,9 +61,9 @@ WEIR_API weir_status weir_event_get_info(weir_runtime* runtime, const weir_event
 typedef void (*weir_event_callback)(weir_status status, const char* message, void* payload);
 
 /**
- * Calls callback(status, message, payload) when the event is complete, at once if it already is.
- * It runs on the thread that completed the action, which may be one that waits for another event,
- * under no lock of weir's; it may enqueue, but not wait.
+ * Calls callback(status, message, payload) when the event is complete, at once if it already is. It
+ * runs on the thread that completed the action, which may be one that waits for another event, and
+ * holds no lock of weir; it may enqueue, but not wait.
  */
 WEIR_API weir_status weir_event_on_complete(weir_runtime* runtime, const weir_event* event,
                                             weir_event_callback callback, void* payload);

@@ -14,9 +14,10 @@ extern "C" {
 #endif
 
 /**
- * One rank's membership of the fabric. Functions on it may be called from any thread. They reach
+ * One rank's membership in the fabric. Functions on it may be called from any thread. They reach
  * other ranks by number, 0 to ranks - 1. A call that needs a rank which has died, or which no
- * longer answers, fails with NETWORK_ERROR and names that rank; calls to other ranks go on.
+ * longer answers, fails with NETWORK_ERROR and names that rank; calls to other ranks continue to
+ * work.
  *
  * Timeouts are in nanoseconds; a negative timeout never expires.
  */
@@ -25,7 +26,7 @@ typedef struct weir_fabric weir_fabric;
 typedef struct weir_fabric_options {
   size_t struct_size;
   /**
-   * What connects the ranks; NULL: WEIR_TRANSPORT, else that of the launcher.
+   * How the ranks communicate; NULL: WEIR_TRANSPORT, or else the transport of the launcher.
    *
    *   self     this process is the only rank
    *   inproc   all ranks are threads of one process: weir_fabric_simulate()
@@ -137,7 +138,7 @@ WEIR_API weir_status weir_fabric_reduce_int64(weir_fabric* fabric, int64_t* valu
 WEIR_API weir_status weir_fabric_reduce_double(weir_fabric* fabric, double* values, size_t count,
                                                weir_fabric_op op, int64_t timeout_ns);
 
-/** Copies `bytes` bytes at `data` from rank `root` to the same place on all ranks. */
+/** Copies `bytes` bytes at `data` from rank `root` to `data` on all other ranks. */
 WEIR_API weir_status weir_fabric_broadcast(weir_fabric* fabric, unsigned root, void* data,
                                            size_t bytes, int64_t timeout_ns);
 
@@ -159,8 +160,8 @@ WEIR_API weir_status weir_fabric_listen(weir_fabric* fabric, weir_fabric_handler
                                         void* payload);
 
 /**
- * Sends a message, which it has copied when it returns; blocks while the transport applies
- * backpressure. BUSY: this rank has sent 64 MiB to itself and has no handler.
+ * Copies the message and sends it; blocks under backpressure. BUSY: this rank has sent 64 MiB to
+ * itself and has no handler.
  */
 WEIR_API weir_status weir_fabric_send(weir_fabric* fabric, unsigned to, const void* message,
                                       size_t bytes);
@@ -202,7 +203,8 @@ WEIR_API weir_status weir_window_get(weir_window* window, unsigned rank, size_t 
 
 /**
  * Atomically add to the int64 at an offset that is a multiple of 8 in the memory of a rank, or
- * replace it if it equals `expected`. Wait for the former value: out_old, which may be NULL.
+ * replace it if it equals `expected`. They wait for the previous value and write it to out_old,
+ * which may be NULL.
  */
 WEIR_API weir_status weir_window_fetch_add(weir_window* window, unsigned rank, size_t offset,
                                            int64_t operand, int64_t* out_old);

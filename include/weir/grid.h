@@ -22,13 +22,13 @@ typedef struct weir_grid_range {
   int64_t begin[3], end[3];
 } weir_grid_range;
 
-/** Returns whether there is no cell in a range. */
+/** Returns whether a range is empty. */
 static inline bool weir_grid_range_is_empty(weir_grid_range range) {
   return range.begin[0] >= range.end[0] || range.begin[1] >= range.end[1] ||
          range.begin[2] >= range.end[2];
 }
 
-/** Returns how many cells are in a range. */
+/** Returns the number of cells in a range. */
 static inline uint64_t weir_grid_range_cells(weir_grid_range range) {
   if (weir_grid_range_is_empty(range)) return 0;
   return (uint64_t)(range.end[0] - range.begin[0]) * (uint64_t)(range.end[1] - range.begin[1]) *
@@ -182,7 +182,7 @@ typedef struct weir_halo weir_halo;
 /** The type of the cells of a field. */
 typedef struct weir_halo_field {
   size_t element_bytes; /**< of a cell */
-  const char* type;     /**< any name, "float": all ranks must say the same; NULL: only the size */
+  const char* type; /**< any name, "float", the same on all ranks; NULL: compare only the size */
 } weir_halo_field;
 
 /** Cells of one block that are copied into the halo of another or the same. */
@@ -218,7 +218,7 @@ typedef struct weir_halo_options {
    * both cells. Slow: for debugging.
    */
   bool check;
-  int64_t timeout_ns; /**< until all ranks have made the halo; negative: no limit */
+  int64_t timeout_ns; /**< how long creation waits for the other ranks; negative: forever */
   /**
    * With `check`, weir_halo_create() calls it for each cell of this rank that is sent or filled. If
    * an array has another address for the cell, for example because `first` is off by a row,
@@ -270,7 +270,7 @@ typedef struct weir_halo_info {
 
 WEIR_API weir_status weir_halo_get_info(const weir_halo* halo, weir_halo_info* out_info);
 
-/** Frees a halo. Calls of ranks that still wait for it fail. NULL is ignored. */
+/** Frees a halo. Calls of other ranks that still wait for its messages fail. NULL is ignored. */
 WEIR_API void weir_halo_destroy(weir_halo* halo);
 
 #ifdef __cplusplus

@@ -65,10 +65,10 @@ static inline weir_scalar weir_scalar_f64(double value) {
   return scalar;
 }
 
-/** An operand as the kernel sees it: where it is in the memory of the domain that runs it. */
+/** An operand of a kernel: its location in the memory of the domain that runs the kernel. */
 typedef struct weir_view {
   void* address;    /**< of the first byte of the region */
-  size_t extent[3]; /**< bytes of a row, rows, planes; none is 0 */
+  size_t extent[3]; /**< bytes of a row, number of rows, number of planes; all at least 1 */
   size_t stride[2]; /**< bytes between rows and planes */
   weir_access access;
 } weir_view;
@@ -99,7 +99,7 @@ typedef weir_status (*weir_host_function)(const weir_call* call);
 
 /**
  * Fails the action with a message: `return weir_call_fail(call, WEIR_STATUS_KERNEL_ERROR, "...")`.
- * Returns status. Only from the thread that the kernel was called on.
+ * Returns status. Call it only on the thread that runs the kernel.
  */
 WEIR_API weir_status weir_call_fail(const weir_call* call, weir_status status, const char* format,
                                     ...) WEIR_PRINTF(3, 4);
@@ -112,7 +112,7 @@ typedef void (*weir_team_body)(size_t begin, size_t end, size_t member, void* pa
 
 /**
  * Runs body over [0, count) on all threads of the team in chunks of at least grain indices, and
- * returns when all are done. Called from the kernel only. With team == NULL, and inside another
+ * returns when all are done. Call it only from the kernel. With team == NULL, and inside another
  * loop or function of the team, the calling thread runs all of it.
  */
 WEIR_API void weir_team_for(weir_team* team, size_t count, size_t grain, weir_team_body body,
@@ -179,9 +179,9 @@ typedef struct weir_portable_kernel {
   const char* name;       /**< in the text */
   uint32_t group[3];      /**< items of a group: X, Y, Z; none is 0 */
   const char* parameters; /**< a letter for each, 64 at most: 'p' pointer; 'i' and 'u', 'l' and 'm'
-                               signed and unsigned integers of 32 and 64 bits; 'f', 'd' */
+                             signed and unsigned integers of 32 and 64 bits; 'f', 'd' */
   /** Runs the groups with the indices [begin, end), x fastest; arguments point to the values of the
-      parameters. NULL, as the next: there is no code for the host. */
+      parameters. NULL, like run_backwards: the kernel has no host code. */
   void (*run)(const uint32_t groups[3], uint64_t begin, uint64_t end, void* const* arguments);
   void (*run_backwards)(const uint32_t groups[3], uint64_t begin, uint64_t end,
                         void* const* arguments);
@@ -189,19 +189,19 @@ typedef struct weir_portable_kernel {
 
 /**
  * Computes the number of groups of a call from the scalars and the extents of the operands: writes
- * out_groups, initially 1, 1, 1. Must not access the data. 0: the call does nothing; at most 2^31 -
- * 1 in x and 65535 in y and z. Any thread.
+ * out_groups, initially 1, 1, 1. Must not access the data. A 0 means that the call does nothing; at
+ * most 2^31 - 1 in x and 65535 in y and z. Called on any thread.
  */
 typedef void (*weir_grid_function)(const weir_call* call, uint32_t out_groups[3]);
 
 typedef struct weir_portable_options {
   size_t struct_size;
-  const char* name;                   /**< unique in the runtime; NULL: that in the text */
-  const weir_portable_kernel* kernel; /**< copied; must have code, or a source be given */
-  const char* source;      /**< the text, for devices with a compiler; NULL: for the host only */
+  const char* name;                   /**< unique in the runtime; NULL: the name in the source */
+  const weir_portable_kernel* kernel; /**< copied; must have host code unless `source` is given */
+  const char* source;      /**< source text, for devices with a compiler; NULL: host only */
   const char* source_name; /**< for messages of compilers; NULL: the kernel's name */
   weir_grid_function grid;
-  weir_kernel_shape shape; /**< on the host: parallel, unless you say otherwise */
+  weir_kernel_shape shape; /**< shape on the host; default parallel */
   weir_cost_function cost; /**< as in weir_kernel_options */
   /** Native code for some backends, used there in place of the portable code. It gets operands and
    * scalars as they were enqueued. */
@@ -225,9 +225,9 @@ typedef struct weir_portable_options {
  * kernel first runs there: a compiler error fails the action.
  *
  * An action gives as many operands as the kernel has pointers and as many scalars as it has other
- * parameters. Scalars are converted to the parameters' types: an integer may be given for a float
- * or double, but no fraction for an integer and no value that the type cannot hold
- * (INVALID_ARGUMENT from weir_stream_compute()).
+ * parameters. Scalars are converted to the types of the parameters. A float or double parameter
+ * accepts integers; an integer parameter rejects f32 and f64 scalars. Values out of range are
+ * rejected, too (INVALID_ARGUMENT from weir_stream_compute()).
  */
 WEIR_API weir_status weir_kernel_register_portable(weir_runtime* runtime,
                                                    const weir_portable_options* options,

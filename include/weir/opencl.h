@@ -15,10 +15,10 @@ extern "C" {
  * the offset of `address` in it. `address` is in the operand.
  *
  * For drivers without shared virtual memory: there an address identifies an offset in a buffer;
- * neither the host nor the driver can access memory at it. With shared virtual memory
- * clSetKernelArgSVMPointer() takes the address; *out_buffer is NULL then and *out_offset 0. The
- * buffer is weir's; use it in commands of the queue of the call only. From any thread, while the
- * kernel is called.
+ * neither the host nor the driver can access memory at it. With shared virtual memory *out_buffer
+ * is NULL and *out_offset 0; pass the address to clSetKernelArgSVMPointer(). weir owns the buffer:
+ * use it only in commands of the queue of the call. Any thread may call it during the call of the
+ * kernel.
  */
 WEIR_API weir_status weir_opencl_buffer(const void* address, void** out_buffer,
                                         uint64_t* out_offset);

@@ -1,5 +1,5 @@
-/* Pipelines: stages connected by tunnels, with bounded memory and exact ends (after HiWayLib, paper
- * 002). */
+/* Pipelines: stages connected by tunnels, with bounded memory and exact termination detection
+ * (after HiWayLib, paper 002). */
 #pragma once
 
 #include <stdbool.h>
@@ -30,10 +30,10 @@ extern "C" {
  * all its items are complete; the pipeline is at its end when all stages are. No time-outs are
  * involved. Stages that put items for each other in a loop end together.
  *
- * Memory is bounded: a worker never waits while it has items that it could work on. It keeps items
- * that find no room in a tunnel and works on them first, downstream stages before upstream ones,
- * and in loops the newest first. Only sources and feeds wait. For a recursive stage a worker keeps
- * at most batch x (depth x (children - 1) + 1) items.
+ * Memory is bounded: a worker never waits while it has items that it could work on. Items that do
+ * not fit into a full tunnel stay with the worker, which processes them first: downstream stages
+ * before upstream ones, and in loops the newest first. Only sources and feeds wait. For a recursive
+ * stage a worker keeps at most batch x (depth x (children - 1) + 1) items.
  *
  * A running pipeline has the cores of its places to itself: other work of these places waits until
  * the pipeline ends.
@@ -57,13 +57,13 @@ typedef struct weir_outlet {
 } weir_outlet;
 
 struct weir_batch {
-  const void* items;           /**< one after the other, aligned for any type; NULL for a source */
+  const void* items;           /**< contiguous, aligned for any type; NULL for a source */
   size_t count;                /**< number of items; for a source a hint how many to put */
   size_t index;                /**< write: on failure, the item that failed */
   weir_outlet* const* outlets; /**< in the order of weir_stage_options::outputs */
   size_t outlet_count;
   uint64_t epoch;  /**< of all items, including those that the call puts */
-  size_t worker;   /**< below weir_pipeline_info::workers: no two calls at a time have the same */
+  size_t worker;   /**< below weir_pipeline_info::workers; concurrent calls have different values */
   bool over;       /**< write, of a source: it has no more items */
   bool epoch_over; /**< write, of a source: later items belong to the next epoch */
   void* payload;
@@ -82,7 +82,8 @@ struct weir_batch {
  */
 typedef weir_status (*weir_stage_function)(weir_batch* batch);
 
-/** Says why an item failed: `return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "...")`. */
+/** Fails an item with a message: `return weir_batch_fail(batch, WEIR_STATUS_KERNEL_ERROR, "...")`.
+ */
 WEIR_API weir_status weir_batch_fail(weir_batch* batch, weir_status status, const char* format, ...)
     WEIR_PRINTF(3, 4);
 
@@ -129,8 +130,8 @@ typedef struct weir_tunnel_options {
   size_t struct_size;
   const char* name;  /**< NULL: "tunnel N" */
   size_t item_bytes; /**< of one item, which is copied as bytes */
-  /** Items that wait for any worker. 0: 1024, or fewer large ones; for a kernel or stencil at least
-      one of its batches. */
+  /** Maximum number of items that wait for any worker. 0: 1024, or fewer large ones; for a kernel
+      or stencil at least one of its batches. */
   size_t capacity;
   weir_overflow overflow;
 } weir_tunnel_options;
@@ -176,7 +177,7 @@ typedef struct weir_stage_kernel {
       tunnel with capacity 0 takes it from the batch, unless a feed was opened before this stage was
       added. */
   size_t batch;
-  size_t in_flight; /**< most batches in flight; 0: 4 */
+  size_t in_flight; /**< maximum number of batches in flight; 0: 4 */
   /** Regions that every batch reads in addition to its items: access READ. They are copied to the
       domain once, when the stage is added. Their buffers must outlive the pipeline, and the program
       must not write them before its end. */
@@ -202,7 +203,7 @@ typedef struct weir_stage_options {
   void* payload;
   void (*release)(void* payload); /**< called once, when the pipeline is destroyed; may be NULL */
   weir_place* place; /**< of a host domain, with the cores that work on it; NULL: the pipeline's */
-  size_t workers;    /**< that work on it at once; 0: all cores of the place; a source: 1 */
+  size_t workers; /**< maximum number of concurrent calls; 0: all cores of the place; a source: 1 */
   /** The stage takes items in the order of arrival, and its output items keep that order. The next
    * stage sees that order with workers = 1. Not in a loop. */
   bool ordered;
@@ -240,7 +241,7 @@ typedef struct weir_pipeline_options {
   weir_place* place; /**< of stages without one; NULL: of all free cores of the first host domain */
   bool
       keep_going; /**< continue after a failed item; otherwise the first failure cancels the rest */
-  size_t batch;   /**< items that a call gets at most; 0: 64 */
+  size_t batch;   /**< maximum number of items of a call; 0: 64 */
   size_t epochs;  /**< at most in flight at once; 0: one epoch that never ends by itself */
   /** Most bytes of items that a worker keeps for one tunnel; 0: 256 MiB. A call that puts more
    * fails its item, which ends a loop without an exit. */
@@ -298,10 +299,11 @@ typedef struct weir_stencil_region {
  */
 typedef struct weir_stencil_options {
   size_t struct_size;
-  const char* name;    /**< NULL: "stencil" */
-  weir_tunnel* input;  /**< of weir_stencil_region: an output of the stages that set values */
-  weir_tunnel* output; /**< gets each tile of the last sweep when it is in result; NULL: none */
-  weir_place* place;   /**< that runs the kernel; see weir_stage_options::kernel */
+  const char* name;   /**< NULL: "stencil" */
+  weir_tunnel* input; /**< of weir_stencil_region: an output of the stages that set values */
+  /** Receives each tile of the last sweep once it is in `result`; NULL: none. */
+  weir_tunnel* output;
+  weir_place* place;         /**< that runs the kernel; see weir_stage_options::kernel */
   const weir_kernel* kernel; /**< or NULL with kernel_name */
   const char* kernel_name;
   const weir_scalar* scalars; /**< copied */
@@ -315,9 +317,9 @@ typedef struct weir_stencil_options {
      WEIR_STENCIL_OPTIONS_INIT: true. false, for a cross: a tile does not wait for the regions at
      its corners. */
   bool corners;
-  size_t sweeps;    /**< how often; 0: 1 */
+  size_t sweeps;    /**< number of sweeps; 0: 1 */
   size_t batch;     /**< regions that are copied at once; 0: 16; see weir_stage_kernel::batch */
-  size_t in_flight; /**< batches at most; 0: 4 */
+  size_t in_flight; /**< maximum number of batches in flight; 0: 4 */
 } weir_stencil_options;
 #define WEIR_STENCIL_OPTIONS_INIT                                                                \
   {                                                                                              \
@@ -409,7 +411,7 @@ WEIR_API void weir_feed_close(weir_feed* feed);
 typedef struct weir_stage_info {
   const char* name;  /**< lives as long as the pipeline */
   uint64_t created;  /**< items put for it */
-  uint64_t complete; /**< items it is done with, those dropped or failed included */
+  uint64_t complete; /**< completed items, including dropped and failed ones */
   uint64_t dropped;
   uint64_t failed;
   uint64_t most_kept; /**< items that one worker kept for it at most */
@@ -425,8 +427,8 @@ typedef struct weir_pipeline_info {
   bool at_end;
   size_t all_stages; /**< sources included: for weir_pipeline_get_stage() */
   size_t tunnels;
-  uint64_t
-      elapsed_ns; /**< from the start, up to the end; of virtual time where that is the clock */
+  uint64_t elapsed_ns; /**< time from the start until now or the end; virtual time if that is the
+                          clock */
 } weir_pipeline_info;
 #define WEIR_PIPELINE_INFO_INIT \
   { sizeof(weir_pipeline_info), NULL, 0, 0, 0, false, 0, 0, 0 }
@@ -438,8 +440,8 @@ typedef struct weir_pipeline_info {
 WEIR_API weir_status weir_pipeline_get_info(weir_pipeline* pipeline, weir_pipeline_info* out_info,
                                             weir_stage_info* stages, size_t stage_count);
 
-/** Number of age classes: a class is at most an eighth of its least age wide; the last has all ages
- * from 34 minutes on. */
+/** Number of age classes. The width of a class is at most an eighth of its lower bound; the last
+ * class has all ages from 34 minutes on. */
 #define WEIR_LATENCY_CLASSES 312
 
 /** Ages of items when a stage completed them: the number of items in each class. */
@@ -465,7 +467,7 @@ typedef struct weir_stage_state {
   size_t workers; /**< that can be in it at once; 1 for a kernel or stencil; 0 before the start */
   bool on_device; /**< a kernel or stencil */
   bool at_end;
-  uint64_t complete; /**< items it is done with, those dropped or failed included */
+  uint64_t complete; /**< completed items, including dropped and failed ones */
   uint64_t failed;
   uint64_t put;  /**< items it has put */
   uint64_t kept; /**< items that it keeps beyond its calls, by weir_item_keep() */
@@ -495,7 +497,7 @@ WEIR_API weir_status weir_pipeline_get_stage(weir_pipeline* pipeline, size_t num
 typedef struct weir_tunnel_state {
   size_t struct_size;
   const char* name; /**< lives as long as the pipeline */
-  size_t stage;     /**< number of the one that takes its items; SIZE_MAX: none does yet */
+  size_t stage;     /**< number of the stage that takes its items; SIZE_MAX: none yet */
   weir_overflow overflow;
   size_t capacity;    /**< items that may wait for any worker */
   uint64_t waiting;   /**< items that wait now */

@@ -86,7 +86,7 @@ class StageContext {
     check(weir_item_keep(batch_, index_, &kept));
     return Item(kept);
   }
-  /// Below Pipeline::info().workers; no two calls at a time have the same.
+  /// Below Pipeline::info().workers; concurrent calls have different values.
   std::size_t worker() const noexcept { return batch_->worker; }
   std::uint64_t epoch() const noexcept { return batch_->epoch; }
   /// For a source: items of its next call and later belong to the next epoch.
@@ -144,7 +144,7 @@ struct StageOptions {
 
 /// A kernel as a stage: contracts at weir_stage_kernel.
 struct KernelStageOptions {
-  std::vector<Scalar> scalars = {};             ///< behind the number of items
+  std::vector<Scalar> scalars = {};             ///< after the number of items
   std::vector<weir_stage_output> outputs = {};  ///< empty: one item for each
   std::size_t batch = 0;
   std::size_t in_flight = 0;
@@ -158,7 +158,7 @@ struct KernelStageOptions {
 template <class T>
 struct KernelOutput {
   std::span<T> items;                ///< room, `most` for each item that came
-  std::span<std::uint32_t> numbers;  ///< of items that it puts, 0 before; ALL: none
+  std::span<std::uint32_t> numbers;  ///< numbers of items put, initially 0; ALL: empty
   std::size_t most = 1;
 
   /// Room for the output items of item `index` of the batch, unless the counting is PER_TUNNEL.

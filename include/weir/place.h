@@ -30,15 +30,15 @@ WEIR_API weir_status weir_place_create(weir_domain* domain, const weir_place_opt
                                        weir_place** out_place);
 
 /**
- * Divides the cores that are free evenly over count places: the first ones get the remainder.
- * More places than cores is an error unless oversubscribe is true. The caller owns the places.
+ * Divides the free cores evenly among count places; the first ones get the remainder. More places
+ * than cores is an error unless oversubscribe is true. The caller owns the places.
  */
 WEIR_API weir_status weir_domain_partition(weir_domain* domain, size_t count, bool oversubscribe,
                                            weir_place** out_places);
 
 /**
- * Destroys the streams of the place like weir_stream_destroy(), then the place, whose cores are
- * free then. NULL is ignored. Inside a kernel, callback or stage of a pipeline this cannot wait: a
+ * Destroys the streams of the place like weir_stream_destroy(), then the place, and frees its
+ * cores. NULL is ignored. Inside a kernel, callback or stage of a pipeline this cannot wait: a
  * thread of the runtime does it soon. A thread that makes a place waits for these cores if it needs
  * them; a kernel, callback or stage gets BUSY.
  */

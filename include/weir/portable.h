@@ -14,9 +14,9 @@
  * A kernel runs in groups of X * Y * Z items. Its body is a sequence of phases, WEIR_ITEMS { ... }:
  * the code of a phase runs for each item, and all items of the group complete it before one begins
  * the next. Code outside of phases runs for the whole group: loops and branches around phases, and
- * variables that all items agree on. On the host a phase is a loop over the items, which the
- * compiler turns into vector instructions; on other devices it is code between two barriers. There,
- * the device's compiler gets the source after this header, without its #include lines for weir.
+ * variables that have the same value for all items. On the host a phase is a loop over the items,
+ * which the compiler vectorises; on other devices it is code between two barriers. There, the
+ * device's compiler gets the source after this header, without its #include lines for weir.
  *
  * weir_kernel_register_portable() makes a kernel of it. On the host WEIR_KERNEL() also defines a
  * constant of type weir_portable_kernel under the kernel's name, for that call.
@@ -32,13 +32,13 @@
  *   by atomic operations. Groups are always independent.
  * - Text outside of phases may read what an earlier phase wrote, but the phase after it must not
  *   change that; it writes neither shared nor global memory.
- * - All items of a group take the same way around phases. A phase is not inside another.
+ * - All items of a group take the same branches around phases. Phases do not nest.
  * - `continue` ends a phase for its item. No break, return or goto leaves a phase.
  * - A variable of an item that lives for more than one phase is a WEIR_PRIVATE().
  * - Helpers are WEIR_FUNCTION and have no phases.
  *
  * With WEIR_PORTABLE_BACKWARDS=1 in the environment, kernels that are registered run the items of
- * each phase backwards on the host: results that change show a breach of these rules.
+ * each phase backwards on the host: a result that changes violates these rules.
  */
 #ifndef WEIR_PORTABLE_H
 #define WEIR_PORTABLE_H
@@ -60,15 +60,15 @@
  *
  * WEIR_SHARED(T, v, n);            T v[n] that the items of a group share; at the top of a kernel
  * WEIR_LARGE(T, v, n);             the same, once in a kernel, for more than the 48 KiB that CUDA
- *                                  has for all others: up to 227 KiB of a group on an H100
+ *                                  has for all others: up to 227 KiB per group on an H100
  * WEIR_LARGE_BYTES(name, bytes);   before such a kernel of that name: the size of its WEIR_LARGE()
  * WEIR_PRIVATE(T, v);              a T of each item; in phases it is WEIR_V(v)
  * WEIR_PRIVATE_ARRAY(T, v, n);     n of them: WEIR_V(v)[k]
  *
  * WEIR_LOCAL_X, _Y, _Z    index of the item in its group, in phases only    (all of them int)
  * WEIR_GROUP_X, _Y, _Z    index of the group
- * WEIR_GROUPS_X, _Y, _Z   how many groups there are
- * WEIR_SIZE_X, _Y, _Z     how many items a group has
+ * WEIR_GROUPS_X, _Y, _Z   number of groups
+ * WEIR_SIZE_X, _Y, _Z     number of items of a group
  * WEIR_ITEM_X, _Y, _Z     index of the item among those of all groups, a weir_i64; in phases only
  *
  * weir_i32, weir_u32, weir_i64, weir_u64, and for memory weir_i8, weir_u8, weir_i16, weir_u16
@@ -79,12 +79,12 @@
  * weir_atomic_add(p, v)                    on 32 and 64-bit integers, float and double
  * weir_atomic_min(p, v), weir_atomic_max(p, v), weir_atomic_exchange(p, v),
  * weir_atomic_compare(p, expected, v)      on 32-bit integers
- *     return the former value. They order nothing else; p is to shared or global memory.
+ *     return the previous value, with relaxed ordering; p points to shared or global memory.
  *
  * weir_float4, weir_double4    with members x, y, z, w and the operators + - * on two of them, and
  *                              * on one and its element type
  * weir_make_float4(x, y, z, w), weir_make_double4(x, y, z, w)
- * weir_load4(p), weir_store4(v, p)    p is to four elements and aligned to 16 bytes
+ * weir_load4(p), weir_store4(v, p)    p points to four elements, aligned to 16 bytes
  */
 
 #if defined(__OPENCL_VERSION__) /* ---- OpenCL C ---- */

@@ -1,5 +1,4 @@
-/* Task queues: one sequential program over all resources (the MetaQ of hStreams' future, paper
- * 001). */
+/* Task queues: a sequential program of tasks, distributed over places (after MetaQ, paper 001). */
 #pragma once
 
 #include <stdbool.h>
@@ -44,13 +43,13 @@ typedef struct weir_queue_options {
   const char* name;          /**< NULL: "queue N" */
   weir_place* const* places; /**< that run tasks; they must outlive the queue */
   size_t place_count;        /**< 0: a place of its own with all free cores of each domain */
-  const char* policy;        /**< which place runs a task; NULL: "finish" */
-  const double* weights;     /**< speeds of the places for policy "static"; NULL: their cores, times
-                                  how fast the models say that tasks ran there */
-  size_t weight_count;       /**< that of the places */
-  bool no_models;            /**< neither reads nor keeps measured times in the user's cache */
-  size_t max_in_flight;      /**< tasks from which on weir_queue_submit() waits; 0: the value of
-                                  WEIR_MAX_IN_FLIGHT, or else 65536 */
+  const char* policy;        /**< policy that chooses the place of a task; NULL: "finish" */
+  /** Weights of the places for policy "static"; NULL: number of cores times measured speed. */
+  const double* weights;
+  size_t weight_count;  /**< number of weights, equal to the number of places */
+  bool no_models;       /**< neither reads nor keeps measured times in the user's cache */
+  size_t max_in_flight; /**< number of incomplete tasks at which weir_queue_submit() waits; 0: the
+                           value of WEIR_MAX_IN_FLIGHT, or else 65536 */
 } weir_queue_options;
 #define WEIR_QUEUE_OPTIONS_INIT \
   { sizeof(weir_queue_options), NULL, NULL, 0, NULL, NULL, 0, false, 0 }
@@ -76,12 +75,12 @@ typedef struct weir_task {
   const weir_scalar* scalars;
   size_t scalar_count;
   const char* name;           /**< in messages and traces, cut at 31 bytes; NULL: the kernel's */
-  int priority;               /**< -1, 0 or 1: which of several tasks gets a free place first */
+  int priority;               /**< -1 to 1: a free place gets tasks of a higher priority first */
   uint64_t domains;           /**< bit i: domain i of the runtime may run it; 0: all of them */
-  weir_place* place;          /**< runs it there; NULL: the policy decides */
-  const weir_kernel* combine; /**< of operands with access REDUCE; its operands are the result so
-                                   far (read-write) and a partial result (read), in the same shape;
-                                   it has to be associative and commutative */
+  weir_place* place;          /**< place that runs the task; NULL: the policy decides */
+  const weir_kernel* combine; /**< combines operands with access REDUCE; its operands are the result
+                                 so far (read-write) and a partial result (read), in the same shape;
+                                 must be associative and commutative */
   const weir_kernel* init; /**< sets its operand (write) to the identity of combine; NULL: to zero
                                 bytes */
 } weir_task;
@@ -89,10 +88,10 @@ typedef struct weir_task {
   { sizeof(weir_task), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, NULL, NULL, NULL }
 
 /**
- * Submits a call of a kernel and returns at once, unless max_in_flight tasks are in flight
- * (backpressure): then the calling thread works on tasks and waits until an eighth of them is
- * complete, without a deadline; kernels and callbacks do not wait, and exceed the number. While a
- * program submits it must not hold a lock that its kernels or callbacks take. A task with access
+ * Submits a call of a kernel and returns at once, unless max_in_flight tasks are incomplete
+ * (backpressure): then the calling thread works on tasks and waits, without a deadline, until an
+ * eighth of them is complete. Kernels and callbacks do not wait and may exceed the bound. While a
+ * program submits, it must not hold a lock that its kernels or callbacks take. A task with access
  * REDUCE gets a partial result, set to the identity, in place of its operand, so that tasks that
  * reduce into the same region by the same kernels run at the same time. A queue has at most one
  * partial result for each of its cores, and at most 32, and uses them round robin: the same program
@@ -107,14 +106,14 @@ WEIR_API weir_status weir_queue_submit(weir_queue* queue, const weir_task* task,
 /**
  * Waits until host memory has the newest contents of a region and no earlier task accesses them;
  * with READ, until no earlier task writes them. Then the program may use them with that access
- * until it submits the next task that names them. Tasks of other regions go on. Returns the failure
- * of a task that was to write the region, or TIMEOUT.
+ * until it submits the next task that names them. Tasks on other regions continue. Returns the
+ * failure of a task that was to write the region, or TIMEOUT.
  */
 WEIR_API weir_status weir_queue_acquire(weir_queue* queue, weir_buffer* buffer, weir_region region,
                                         weir_access access, int64_t timeout_ns);
 
-/** weir_queue_acquire() for reading without waiting: the event, which may be NULL, completes when
- * host memory has the contents. */
+/** Like weir_queue_acquire() for reading, but does not wait: the event, which may be NULL,
+ * completes when host memory has the contents. */
 WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, weir_region region,
                                       weir_event* out_event);
 
@@ -127,19 +126,20 @@ WEIR_API weir_status weir_queue_flush(weir_queue* queue, weir_buffer* buffer, we
 WEIR_API weir_status weir_queue_synchronize(weir_queue* queue, int64_t timeout_ns);
 
 /**
- * Completes every task that has not started as CANCELLED. Running ones end normally. An operand
- * that a cancelled task was to write without reading (WEIR_ACCESS_WRITE) is unspecified then, in
- * host memory, too, as after a failure: a device may copy back memory that was to be written. An
- * operand that it was to read and write keeps the contents of the tasks before.
+ * Completes every task that has not started as CANCELLED. Running ones end normally. After that, as
+ * after a failure, an operand that a cancelled task would have written without reading
+ * (WEIR_ACCESS_WRITE) has unspecified contents, also in host memory: a device may copy back memory
+ * that the task did not write. An operand that it would have read and written keeps the contents of
+ * the earlier tasks.
  */
 WEIR_API weir_status weir_queue_cancel(weir_queue* queue);
 
 /** What a queue did with one of its places. */
 typedef struct weir_queue_share {
   const char* place;  /**< its name; lives as long as the place */
-  uint64_t tasks;     /**< that ran there */
+  uint64_t tasks;     /**< number of tasks that ran there */
   int64_t busy_ns;    /**< total run time, where known; brief tasks are sampled */
-  uint64_t bytes_in;  /**< copied to its memory for them */
+  uint64_t bytes_in;  /**< bytes copied to its memory for these tasks */
   uint64_t bytes_out; /**< copied from its memory */
 } weir_queue_share;
 
@@ -148,7 +148,7 @@ typedef struct weir_queue_info {
   const char* name; /**< lives as long as the queue */
   const char* policy;
   size_t place_count;
-  uint64_t submitted, completed; /**< tasks, those that begin and end reductions included */
+  uint64_t submitted, completed; /**< tasks, including those that begin and end reductions */
   size_t max_in_flight;          /**< of the options, or the default that replaced 0 */
   const char* remarks; /**< why places have got no task, one line each; NULL: no remarks. Lives
                             as long as the queue */
@@ -166,28 +166,29 @@ WEIR_API weir_status weir_queue_get_info(weir_queue* queue, weir_queue_info* out
 /* ---- Policies ---------------------------------------------------------------------------------
  */
 
-/** A place that could run a task. Times are estimates, from now. */
+/** A place that can run the task. Times are estimates in nanoseconds. */
 typedef struct weir_candidate {
   weir_place* place;
-  size_t cores;           /**< tasks of the kernel that it runs at a time: its cores, or 1 if the
-                               kernel is parallel */
-  size_t tasks;           /**< bound to it and not complete */
-  bool full;              /**< its window is full: choosing it defers the task */
-  double weight;          /**< of the options, or its cores times its measured speed */
-  int64_t free_ns;        /**< until it has completed them */
-  int64_t ready_ns;       /**< until the operands have their values, on any place */
-  int64_t transfer_ns;    /**< to copy the missing operands there */
-  int64_t run_ns;         /**< of the task, -1: never run on a place like this */
-  uint64_t missing_bytes; /**< of the operands that it reads */
-  uint64_t owned_bytes;   /**< of the operands that it writes, last written there */
+  size_t cores;        /**< tasks of the kernel that it runs at a time: its cores, or 1 if the
+                            kernel is parallel */
+  size_t tasks;        /**< tasks bound to it and not complete */
+  bool full;           /**< its window is full: choosing it defers the task */
+  double weight;       /**< weight of the options, or cores times measured speed */
+  int64_t free_ns;     /**< time until it has completed these tasks */
+  int64_t ready_ns;    /**< time until the operands have their values, on any place */
+  int64_t transfer_ns; /**< time to copy the missing operands there */
+  /** Estimated run time of the task; -1: no task of this kernel has run on such a place. */
+  int64_t run_ns;
+  uint64_t missing_bytes; /**< bytes to copy there, of the operands that the task reads */
+  uint64_t owned_bytes;   /**< bytes of written operands whose last writer ran there */
 } weir_candidate;
 
-/** Choose nothing now: the task is offered again when something has changed. */
+/** Defer the task; weir offers it again when the state of the queue has changed. */
 #define WEIR_POLICY_LATER ((size_t)-1)
 
 /**
- * Returns the index of the candidate that is to run a task, or WEIR_POLICY_LATER, which is refused
- * when nothing is running. Called on any thread, one call at a time for one queue; does not block.
+ * Returns the index of a candidate or WEIR_POLICY_LATER. Deferring while nothing is running fails
+ * the task. Called on any thread, one call at a time for one queue; does not block.
  */
 typedef size_t (*weir_policy_function)(const char* task, const weir_candidate* candidates,
                                        size_t count, void* payload);

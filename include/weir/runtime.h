@@ -1,4 +1,4 @@
-/* The runtime: everything one program sees of its machine. */
+/* The runtime: owns domains, places, streams, buffers and kernels. */
 #pragma once
 
 #include <stddef.h>
@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/** Waits without a deadline, wherever a timeout in nanoseconds is asked for. */
+/** A timeout that never expires, for every function that takes a timeout in nanoseconds. */
 #define WEIR_FOREVER INT64_C(-1)
 
-/** One instance of weir: domains, places, streams, buffers, kernels. Several may live side by side.
+/** One instance of weir: domains, places, streams, buffers, kernels. A process may have several.
  */
 typedef struct weir_runtime weir_runtime;
 
@@ -31,15 +31,16 @@ typedef struct weir_runtime_options {
    *   opencl[:N][,alias=on|off][,memory=SIZE]    the Nth OpenCL device; native=off uses a processor
    *      [,native=on|off]                        as an accelerator
    *   cuda[:N][,memory=SIZE][,streams=K]         the Nth device of the CUDA driver
-   *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or of each rank
-   *                                              except 0: see weir_rank_serve(); default: host
-   *   null                                       runs nothing (template for new backends)
+   *   rank:N|*[/DOMAIN]                          a domain of rank N of the fabric, or (*) of every
+   *                                              rank except 0; default: host; weir_rank_serve()
+   *   null                                       refuses all work (template for new backends)
    */
   const char* domains;
-  /** Time that weir_runtime_destroy() gives enqueued work before it cancels it; WEIR_FOREVER. */
+  /** How long weir_runtime_destroy() waits for enqueued work before it cancels it; default
+   * WEIR_FOREVER. */
   int64_t shutdown_timeout_ns;
-  /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl", "reference", "plain" or a path; NULL
-     takes WEIR_BLAS. */
+  /** BLAS for the built-in tile kernels: "openblas", "blis", "mkl", "reference", "plain" or a path;
+     NULL takes WEIR_BLAS. */
   const char* blas;
   /** For domains of other ranks: the program's fabric; the runtime holds it until it is destroyed.
    */
@@ -86,7 +87,7 @@ WEIR_API weir_status weir_runtime_find_domain(const weir_runtime* runtime, const
 
 /**
  * Returns the platform's clock in nanoseconds. Simulated time when the domains run in virtual time,
- * a monotonic clock of the machine otherwise; only differences mean anything.
+ * a monotonic clock of the machine otherwise; only differences are meaningful.
  */
 WEIR_API int64_t weir_runtime_now(const weir_runtime* runtime);
 

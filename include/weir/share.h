@@ -37,16 +37,16 @@ typedef struct weir_share weir_share;
 typedef struct weir_chunk {
   uint64_t first, count; /**< the items [first, first + count); count is not 0 */
   weir_stream* stream;   /**< of the place, for the chunk's actions; lives as long as the share */
-  size_t place;          /**< index in the places that this rank brought */
-  size_t way;            /**< of weir_share_options::ways */
+  size_t place;          /**< index among the places of this rank */
+  size_t way;            /**< index of the way to run it; see weir_share_options::ways */
 } weir_chunk;
 
 /**
  * Enqueues the actions of a chunk in its stream, from host memory and back to it, and gives the
  * event of the last. Called on any thread, for several chunks at once; it does not wait.
  *
- * Anything but OK ends the share with that status, and the message of weir_last_error(), as the
- * failure of an action does. Exception: DEVICE_ERROR, UNAVAILABLE and NETWORK_ERROR, from the
+ * Any status except OK ends the share with that status, and the message of weir_last_error(), as
+ * the failure of an action does. Exception: DEVICE_ERROR, UNAVAILABLE and NETWORK_ERROR, from the
  * function or an action, mean that the place is lost: it gets no more chunks, and another place
  * runs this chunk, possibly while actions that the function has enqueued still run. The share fails
  * when no place remains.
@@ -61,11 +61,12 @@ typedef struct weir_share_options {
   size_t struct_size;
   const char* name; /**< NULL: "share N" */
   uint64_t items;
-  const double* work;        /**< of each item, in any unit, copied; NULL: all alike */
+  const double* work;        /**< work of each item, in any unit, copied; NULL: all equal */
   weir_place* const* places; /**< must outlive the share */
   size_t place_count;        /**< 0: a place of its own with all free cores of each domain */
   /**
-   * How large chunks are; weir_runtime_describe() lists these with a line on each. NULL: "learned"
+   * Policy for the size of chunks; weir_runtime_describe() lists all with one line on each. NULL:
+   * "learned"
    *
    *   static[:W1,W2,...]    one chunk a place, equal or in proportion to weights
    *   one, fixed:N          1 item, N items
@@ -79,9 +80,9 @@ typedef struct weir_share_options {
   /** Number of ways to run a chunk, which the function defines; 0 counts as 1. "learned" tries all
    * ways on each place and continues with the fastest; other policies use way 0. */
   size_t ways;
-  /** The ranks that share; must outlive the share. Items, work, chunks, scheduler and
-     result_offsets must be the same on all ranks. Refused with UNSUPPORTED in virtual time. NULL:
-     this process. */
+  /** The fabric whose ranks work on the share; must outlive it. Items, work, chunks, scheduler and
+      result_offsets must be the same on all ranks. Refused with UNSUPPORTED in virtual time. NULL:
+      this process. */
   weir_fabric* fabric;
   /** How ranks fetch chunks. NULL: "onesided"
 
@@ -91,9 +92,9 @@ typedef struct weir_share_options {
   /** Memory into which the actions of chunks write the results of all items; must outlive the
    * share. Rank 0 receives the results of all ranks. NULL: no results are sent. */
   void* results;
-  const size_t*
-      result_offsets; /**< of each item in `results`, and behind the last, in bytes, copied */
-  int64_t timeout_ns; /**< how long starting waits for the other ranks; 0, negative: ever */
+  /** Offset in bytes of each item in `results`, plus the end offset; copied. */
+  const size_t* result_offsets;
+  int64_t timeout_ns; /**< how long the start waits for the other ranks; 0 or negative: forever */
 } weir_share_options;
 #define WEIR_SHARE_OPTIONS_INIT                                                                \
   {                                                                                            \
@@ -135,8 +136,8 @@ typedef struct weir_share_part {
   uint64_t items;    /**< done there */
   uint64_t visits;   /**< accesses to the counter that returned a chunk */
   double work;       /**< of these items */
-  int64_t busy_ns;   /**< during which it had a chunk */
-  int64_t idle_ns;   /**< of the share's time, without one */
+  int64_t busy_ns;   /**< time during which the place had a chunk */
+  int64_t idle_ns;   /**< time during which the place had no chunk */
   size_t way;        /**< that it used last */
   bool lost;         /**< its device failed, or its rank is lost */
   unsigned rank;     /**< of the fabric, else 0 */
@@ -148,7 +149,7 @@ typedef struct weir_share_info {
   const char* chunks;
   size_t place_count;
   uint64_t items, done;
-  int64_t makespan_ns; /**< since the start, or from start to end */
+  int64_t makespan_ns; /**< time from the start until now, or until the end */
   /** The makespan if all places worked without idle time at their measured speeds, work / busy_ns;
    * a lost place counts only with the work that it did. */
   double ideal_ns;

@@ -21,7 +21,7 @@ typedef enum weir_status {
   WEIR_STATUS_UNAVAILABLE = 4,      /**< a device, driver, library or resource is missing */
   WEIR_STATUS_OUT_OF_MEMORY = 5,    /**< host or domain memory is exhausted */
   WEIR_STATUS_BUSY = 6,             /**< the object is in use in a way that forbids the call */
-  WEIR_STATUS_TIMEOUT = 7,          /**< the deadline passed; the work goes on */
+  WEIR_STATUS_TIMEOUT = 7,          /**< the deadline passed; the work continues */
   WEIR_STATUS_CANCELLED = 8,        /**< the action was cancelled before it started */
   WEIR_STATUS_POISONED = 9,         /**< the action depends on one that failed, and never ran */
   WEIR_STATUS_KERNEL_ERROR = 10,    /**< the kernel threw, or returned a failure of its own */
@@ -34,8 +34,8 @@ typedef enum weir_status {
 WEIR_API const char* weir_status_name(weir_status status);
 
 /**
- * Returns the message of the last function that failed on the calling thread, "" when none has.
- * The text is valid until the next failing call on this thread, and cut at 2047 bytes.
+ * Returns the message of the last function that failed on the calling thread, "" when none has. The
+ * text is valid until the next failing call on this thread; it is truncated to 2047 bytes.
  */
 WEIR_API const char* weir_last_error(void);
 

@@ -42,9 +42,10 @@ typedef struct weir_stream_options {
   size_t struct_size;
   const char* name; /**< NULL: "PLACE/sN" */
   weir_dependence_policy policy;
-  int priority;         /**< -1, 0 or 1: which stream of its place a free core serves first */
-  size_t max_in_flight; /**< actions from which on the program waits to enqueue more; 0: the value
-                             of WEIR_MAX_IN_FLIGHT, or else 65536 */
+  /** -1 to 1: a free core serves streams of its place with a higher priority first. */
+  int priority;
+  size_t max_in_flight; /**< number of incomplete actions at which calls that enqueue wait; 0: the
+                           value of WEIR_MAX_IN_FLIGHT, or else 65536 */
 } weir_stream_options;
 #define WEIR_STREAM_OPTIONS_INIT \
   { sizeof(weir_stream_options), NULL, WEIR_DEPENDENCE_POLICY_OPERANDS, 0, 0 }
@@ -76,26 +77,25 @@ typedef struct weir_compute {
   size_t operand_count;
   const weir_scalar* scalars;
   size_t scalar_count;
-  const char*
-      name; /**< of the action in messages and traces, cut at 31 bytes; NULL: the kernel's */
+  /** Name of the action in messages and traces, truncated to 31 bytes; NULL: the kernel's name. */
+  const char* name;
 } weir_compute;
 #define WEIR_COMPUTE_INIT \
   { sizeof(weir_compute), NULL, NULL, NULL, 0, NULL, 0, NULL }
 
 /**
- * Enqueues a call of a kernel and returns at once. Everything in compute is copied. When
- * max_in_flight actions are in flight (backpressure), the calling thread, in this and all functions
- * below that enqueue, polls devices and waits until an eighth of them is complete, without a
- * deadline; kernels and callbacks do not wait, and exceed the number. Meanwhile a program must not
- * hold a lock that its kernels or callbacks take. out_event may be NULL, here and in all functions
- * below.
+ * Enqueues a call of a kernel and returns at once; it copies everything in compute. At
+ * max_in_flight incomplete actions (backpressure), this and every other enqueueing function below
+ * polls devices and waits, without a deadline, until an eighth of them is complete. Kernels and
+ * callbacks do not wait and may exceed the bound. While it waits, the program must not hold a lock
+ * that its kernels or callbacks take. out_event may be NULL, here and in all functions below.
  */
 WEIR_API weir_status weir_stream_compute(weir_stream* stream, const weir_compute* compute,
                                          weir_event* out_event);
 
 /** One end of a transfer. */
 typedef struct weir_endpoint {
-  weir_domain* domain; /**< whose instance; NULL: the program's host memory */
+  weir_domain* domain; /**< domain of the instance; NULL: the program's host memory */
   weir_buffer* buffer;
   weir_region region;
 } weir_endpoint;
@@ -136,7 +136,8 @@ typedef enum weir_sync_scope {
 
 typedef struct weir_sync {
   size_t struct_size;
-  const weir_event* events; /**< of any stream of the runtime, all to be complete first */
+  /** Events of any streams of the runtime; the sync waits for all of them. */
+  const weir_event* events;
   size_t event_count;
   const weir_operand* operands; /**< for SCOPE_OPERANDS; the access is ignored */
   size_t operand_count;

@@ -37,7 +37,7 @@ typedef struct weir_trace_summary {
   double transfer_s;      /**< sum over all transfers that moved data */
   double busiest_place_s; /**< time the busiest place was occupied */
   double busiest_link_s;  /**< time the busiest link was occupied */
-  double ideal_s;         /**< the larger of the two: full overlap */
+  double ideal_s;         /**< the larger of busiest_place_s and busiest_link_s: full overlap */
   double overlap_ratio;   /**< measured_s / ideal_s, 0 without actions */
   double hidden_s;        /**< transfer time during which some place computed */
   double idle_share;      /**< mean share of measured_s that the cores of the places were idle */

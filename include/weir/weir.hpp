@@ -285,7 +285,7 @@ struct Groups {
   std::uint32_t x = 1, y = 1, z = 1;
 };
 
-/// How many groups of `size` have `items` items, in one direction; INT32_MAX at most.
+/// Number of groups of `size` items that hold `items` items, in one dimension; at most INT32_MAX.
 constexpr std::uint32_t group_count(std::size_t items, std::size_t size) noexcept {
   const std::size_t groups = items / size + (items % size != 0 ? 1 : 0);
   return groups < INT32_MAX ? static_cast<std::uint32_t>(groups) : INT32_MAX;
@@ -599,8 +599,8 @@ struct ShareOptions {
   weir_fabric* fabric = nullptr;                     ///< whose ranks share; nullptr: this process
   const char* scheduler = nullptr;                   ///< nullptr: "onesided"
   void* results = nullptr;                           ///< of all items, which rank 0 gets
-  std::span<const std::size_t> result_offsets = {};  ///< of each, and behind the last, in bytes
-  std::chrono::nanoseconds timeout = forever;        ///< of starting it with the other ranks
+  std::span<const std::size_t> result_offsets = {};  ///< offset in bytes of each item, plus the end
+  std::chrono::nanoseconds timeout = forever;        ///< for the start with the other ranks
 };
 
 /// Owns a share. Destroying it waits for its items.
@@ -779,8 +779,8 @@ class Runtime {
 
   weir_runtime* handle() const noexcept { return runtime_.get(); }
 
-  /// Serves rank 0 if this is another rank: returns true when rank 0 has closed. False: the program
-  /// goes on.
+  /// On a rank other than 0, serves rank 0 and returns true when rank 0 has closed its fabric.
+  /// Otherwise returns false, and the program continues.
   bool serve() const {
     bool served = false;
     check(weir_rank_serve(handle(), &served));

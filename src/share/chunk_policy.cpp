@@ -172,7 +172,7 @@ constexpr std::array<ChunkPolicyEntry, 8> kPolicies = {{
     {"static:W1,W2,...", "one chunk a place, in proportion to weights"},
     {"one", "one item at a time"},
     {"fixed:N", "N items at a time"},
-    {"guided", "of what is left, the part of one place"},
+    {"guided", "remaining items divided by the number of places"},
     {"factoring", "half of what is left in equal chunks, again and again"},
     {"weighted-factoring", "the same in proportion to measured speeds"},
 }};

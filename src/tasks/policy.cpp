@@ -181,16 +181,17 @@ PolicyTable::PolicyTable() {
                           std::unique_ptr<Policy> (*make)()) {
     entries_.push_back({.name = name, .summary = summary, .make = make});
   };
-  own("finish", "the place that will have done it first, by measured times",
+  own("finish", "the place with the earliest predicted completion, by measured times",
       make_new<EarliestFinish>);
-  own("steal", "a place that has room, rather one that has the data", make_new<Steal>);
+  own("steal", "a place with a free core, preferably with the data", make_new<Steal>);
   own("locality", "the place that last wrote what the task writes", make_new<Locality>);
   own("static", "in proportion to given weights, or to measured speed", make_new<Static>);
   own("round-robin", "one after the other", make_new<RoundRobin>);
 }
 
 void PolicyTable::add(const weir_policy_options& options) {
-  if (options.name == nullptr || *options.name == '\0') fail_argument("a policy needs a name");
+  if (options.name == nullptr || *options.name == '\0')
+    fail_argument("weir_policy_options::name is NULL or empty");
   if (options.choose == nullptr) fail_argument("policy '{}' has no function", options.name);
   for (const PolicyEntry& entry : entries_) {
     if (entry.name == options.name) {

@@ -79,7 +79,7 @@ SimModel read_model(const Settings& settings, const DomainSpec& spec, const Mach
   return model;
 }
 
-/// Subtracts the reserved cores of the card, and refuses settings that need virtual time.
+/// Subtracts the reserved cores of the device, and refuses settings that need virtual time.
 void apply_reserve(const Settings& settings, const DomainSpec& spec, SimModel& model) {
   const std::uint64_t reserved = settings.index("reserved");
   if (reserved >= model.cores) {
@@ -104,11 +104,11 @@ class SimBackend final : public Backend {
   const char* kind() const noexcept override { return "sim"; }
   const char* settings_help() const noexcept override {
     return "PRESET             settings with a name; those that follow win: weir info --presets\n"
-           "cores=N            cores of the card (default 1)\n"
-           "reserved=N         of them, for the card's own system (default 0)\n"
+           "cores=N            cores of the device (default 1)\n"
+           "reserved=N         cores reserved for the system of the device (default 0)\n"
            "threads=K          hardware threads of a core, in virtual time (default 1)\n"
            "gbps=G             bandwidth of its link in GB/s (default 6)\n"
-           "gbps_out=G         the same from the card (default: gbps)\n"
+           "gbps_out=G         the same from the device (default: gbps)\n"
            "latency_us=L       latency of a transfer (default 10)\n"
            "row_us=R           of a copy that is not contiguous, for each row (default 0)\n"
            "duplex=full|half   whether both directions go at once (default full)\n"
@@ -119,7 +119,7 @@ class SimBackend final : public Backend {
            "clock=real|virtual whether transfers and kernels take real or simulated time\n"
            "gflops=F           of a core, for kernels with a cost function: in virtual time, or "
            "skipped\n"
-           "memory_gbps=B      of the card's memory, which all its kernels share, likewise\n"
+           "memory_gbps=B      of the device memory, which all its kernels share, likewise\n"
            "core_gbps=B        most that a core gets of it, likewise\n"
            "tile_loss=H        what small tiles and many cores cost tile kernels, likewise\n"
            "syrk=E, trsm=E, potrf=E  share of gflops that these tile kernels reach (default 1)\n"
@@ -130,12 +130,13 @@ class SimBackend final : public Backend {
            "enqueue_us=E       of the host, for each action it enqueues, likewise (default 0)\n"
            "notice_us=N        until the host learns that an action ended, likewise (default 0)\n"
            "allocation_us=A, allocation_gbps=B  of an instance's memory, likewise (default 0)\n"
-           "kernels=run|skip   skip: only let the modelled time pass, without cores of the host\n"
-           "order=host|device  what orders kernels and transfers: weir, or the card's queue\n"
-           "lost_at=N          lose the card at its Nth operation, for good\n"
-           "fail_allocation=N  let the Nth allocation of its memory fail\n"
-           "fail_copy=N        let the Nth transfer fail\n"
-           "fail_kernel=N      let the card refuse the Nth kernel";
+           "kernels=run|skip   skip: only the modelled time passes, without cores of the host\n"
+           "order=host|device  what orders kernels and transfers: weir, or the queue of the "
+           "device\n"
+           "lost_at=N          the device is lost at its Nth operation, permanently\n"
+           "fail_allocation=N  the Nth allocation of its memory fails\n"
+           "fail_copy=N        the Nth transfer fails\n"
+           "fail_kernel=N      the device refuses the Nth kernel";
   }
 
   std::span<const DomainPreset> presets() const noexcept override { return simulated_presets(); }

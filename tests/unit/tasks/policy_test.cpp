@@ -233,9 +233,11 @@ TEST_F(Policies, UnknownNameIsToldTheNearest) {
 TEST_F(Policies, DescriptionsAreChecked) {
   weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
   const auto add = [&] { table_.add(options); };
-  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add), "a policy needs a name");
+  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add),
+            "weir_policy_options::name is NULL or empty");
   options.name = "";
-  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add), "a policy needs a name");
+  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add),
+            "weir_policy_options::name is NULL or empty");
   options.name = "steal";
   EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add), "policy 'steal' has no function");
   options.choose = [](const char*, const weir_candidate*, std::size_t, void*) -> std::size_t {
