@@ -216,18 +216,19 @@ class AsianOptionApplication final : public Application {
   bool uses(std::string_view option) const override { return option != "--streams"; }
   std::size_t usual_n() const override { return kUsualOptions; }
   const char* summary() const override {
-    return "price a book of options on averages: --input book.csv, or --n of them";
+    return "price Asian options: --input book.csv, or --n generated ones";
   }
   const char* input_help() const override { return "Book of options to read, CSV [generated]"; }
   const char* output_help() const override { return "CSV file for the prices"; }
   std::string help() const override { return wanted_.chunks == "help" ? chunk_list() : ""; }
   void add_options(CommandOptions& options) override {
-    options.add("--chunk", wanted_.chunks,
-                "How many options a place takes at once; help: list the ways [learned]");
+    options.add(
+        "--chunk", wanted_.chunks,
+        "Policy for the number of options that a place takes at once; 'help' lists all [learned]");
     options
         .add("--shape", shape_,
-             "mt: an option on all threads of a place; mo: one on each; hybrid: mo on the "
-             "host, mt elsewhere; auto: the faster one [auto]")
+             "mt: all threads of a place price one option; mo: each thread prices its own; hybrid: "
+             "mo on the host, mt elsewhere; auto: the faster one [auto]")
         .one_of({"mt", "mo", "hybrid", "auto"});
     options
         .add(
@@ -241,7 +242,8 @@ class AsianOptionApplication final : public Application {
         .one_of({"onesided", "master"});
     options
         .add("--progress", progress_,
-             "Who moves messages between ranks on: thread, or manual, who waits [both]")
+             "Threads that drive messages between ranks. thread: a progress thread; manual: only "
+             "waiting threads [WEIR_PROGRESS, or both]")
         .one_of({"thread", "manual"});
   }
   void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {

@@ -44,19 +44,18 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
   options.flag("--baseline", switches.baseline, baseline_help);
   options.flag(
       "--no-batching", [&] { switches.batching = false; },
-      "Stages get one item at a time, for comparison");
+      "Give stages one item at a time (for comparison)");
   options
       .add(
           "--end", [&](const std::string& word) { switches.end_tracking = word == "tracking"; },
-          "tracking or timeout: whether the end is counted, or guessed when nothing has happened "
-          "for 20 ms, for comparison [tracking]")
+          "tracking: end when all items are counted as complete; timeout: end after 20 ms without "
+          "progress (for comparison) [tracking]")
       .one_of({"tracking", "timeout"});
   options
       .add(
           "--relief", [&](const std::string& word) { switches.relief = relief_of(word); },
-          "both, warp or off: whether workers keep what they put for themselves and claim many "
-          "items at once, only claim many, or share each tunnel item by item, for comparison "
-          "[both]")
+          "both: workers keep their own items and claim batches; warp: only claim batches; off: "
+          "claim single items (for comparison) [both]")
       .one_of({"both", "warp", "off"});
 }
 

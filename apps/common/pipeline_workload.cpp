@@ -10,7 +10,7 @@ namespace weir::apps {
 void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches) {
   add_pipeline_switches(
       options, switches,
-      "Stages one after the other in chunks, all cores meet after each, for comparison");
+      "Run the stages one after another in chunks, with a barrier after each (for comparison)");
 }
 
 PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const AppStreams& app_streams,

@@ -299,7 +299,7 @@ class EvolutionApplication final : public Application {
   }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
-    return "let two islands of creatures evolve: --n 2048 --generations 20";
+    return "evolve creatures on two islands with a genetic algorithm";
   }
   bool uses(std::string_view option) const override {
     return option != "--input" && (option != "--streams" || switches_.baseline);
@@ -311,19 +311,20 @@ class EvolutionApplication final : public Application {
     return "File for the last generation, a row for each creature: .mtx or .npy";
   }
   void add_options(CommandOptions& options) override {
-    options.add("--genes", options_.genes, "Of a creature [500]")
+    options.add("--genes", options_.genes, "Genes per creature [500]")
         .within(std::size_t{1}, kMostGenes);
-    options.add("--generations", generations_, "How many [20]")
+    options.add("--generations", generations_, "Number of generations [20]")
         .within(std::size_t{1}, kMostGenerations);
     options.add("--eliminate", options_.eliminate,
-                "Creatures of an island that each generation replaces by new ones [0]");
+                "Creatures of each island that are replaced in each generation [0]");
     options
         .add(
             "--problem",
             [this](const std::string& word) {
               options_.problem = word == "target" ? Problem::target : Problem::polynomial;
             },
-            "polynomial, as Hetero-Mark has it, or target: to get near a point [polynomial]")
+            "polynomial: the fitness function of Hetero-Mark; target: the distance to a point "
+            "[polynomial]")
         .one_of({"polynomial", "target"});
     add_pipeline_switches(options, switches_);
   }

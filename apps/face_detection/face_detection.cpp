@@ -540,11 +540,12 @@ class FaceDetectionApplication final : public Application {
         .add("--factor", options_.factor,
              "How much larger faces are from one level to the next [1.1]")
         .within(1.01, 16.0);
-    options.add("--neighbours", options_.neighbours,
-                "More candidates than this make a face; 0: one [3]");
+    options.add(
+        "--neighbours", options_.neighbours,
+        "A face needs more overlapping candidates than this; 0: each candidate is a face [3]");
     options
         .add("--pictures", pictures_,
-             "Of a folder or film, the first ones [all]; or so many are drawn [1]")
+             "Number of pictures: the first ones of a folder or film [all], or drawn ones [1]")
         .within(std::size_t{1}, std::size_t{1} << 30);
     add_pipeline_switches(options, options_.switches);
   }

@@ -426,8 +426,7 @@ class GeneAlignmentApplication final : public Application {
   }
   bool has_tiles() const override { return false; }
   const char* summary() const override {
-    return "find where sequences look alike, made up or files: --input target.fa.gz --query "
-           "gene.fa";
+    return "find similar regions in sequences (generated, or from files)";
   }
   bool has_precision() const override { return false; }
   bool uses(std::string_view option) const override {
@@ -437,14 +436,15 @@ class GeneAlignmentApplication final : public Application {
   bool has_pipeline() const override { return true; }
   std::size_t usual_n() const override { return kUsualGenome; }
   const char* input_help() const override {
-    return "Targets: FASTA, or FASTA by gzip [a genome of --n letters that is made up, with genes]";
+    return "Targets: FASTA, or FASTA packed with gzip [a generated genome of --n letters, with "
+           "genes]";
   }
   const char* output_help() const override { return "File for the alignments: .sam or .txt"; }
   void add_options(CommandOptions& options) override {
     options.add("--query", query_,
-                "Queries, as --input [the first 1024 letters of the first target; the genes]");
-    options.add("--chunk", chunk_, "Positions that are looked at together [1024]")
-        .within(std::size_t{1}, kMostChunk);
+                "Queries, in the formats of --input [the first 1024 letters of the first target; "
+                "without --input, the generated genes]");
+    options.add("--chunk", chunk_, "Positions per chunk [1024]").within(std::size_t{1}, kMostChunk);
     add_pipeline_switches(options, switches_);
   }
   void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {

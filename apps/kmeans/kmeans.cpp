@@ -394,7 +394,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const KmeansO
                points.rows());
   }
   if (points.columns() > kMostFeatures) {
-    fail_input("{}: found {}, expected at most {}", parameters.input,
+    fail_input("{}: found points with {}, expected at most {}", parameters.input,
                counted(points.columns(), "column"), kMostFeatures);
   }
   const std::size_t tile = choose_tile(points.rows(), parameters.tile, parameters.tiles, 0);
@@ -418,9 +418,9 @@ class KmeansApplication final : public Application {
     return "File for the centres, a row for each: .mtx or .npy";
   }
   void add_options(CommandOptions& options) override {
-    options.add("--clusters", options_.clusters, "How many to find [8]")
+    options.add("--clusters", options_.clusters, "Number of clusters to find [8]")
         .within(std::size_t{1}, kMostClusters);
-    options.add("--features", options_.features, "Numbers of a generated point [34]")
+    options.add("--features", options_.features, "Coordinates of each generated point [34]")
         .within(std::size_t{1}, kMostFeatures);
     options.add("--labels", options_.labels, "File for the cluster of each point: .mtx or .npy");
   }

@@ -478,26 +478,28 @@ class LaplacianApplication final : public Application {
     options.add("--blocks", options_.blocks,
                 "Blocks in x, y and z, as 4x4x4 [one for each place or rank]");
     options.add("--weights", options_.weights,
-                "Sizes of blocks in proportion, as 2,1 where planes (lines in 2 dimensions) are "
-                "cut, or in x, y and z, as 1x1x2,1 [equal]");
+                "Relative sizes of the blocks in the last dimension, such as 2,1, or in x, y and "
+                "z, such as 1x1x2,1 [equal]");
     options
         .add("--start", options_.start,
-             "random numbers with a border of 1, or the lowest mode with one of 0 [random]")
+             "random: random numbers with a border of 1; mode: the lowest mode with a border of 0 "
+             "[random]")
         .one_of({"random", "mode"});
     const CommandOption transport = options
                                         .add("--transport", options_.transport,
-                                             "inproc: ranks that are threads of this process")
+                                             "inproc: run the ranks as threads of this process")
                                         .one_of({"inproc"});
-    options.add("--simulate", options_.simulate, "How many of them [4]")
+    options.add("--simulate", options_.simulate, "Number of ranks in this process [4]")
         .within(1, 1024)
         .needs(transport);
     options
         .add("--delivery", options_.delivery,
-             "Draw from this number whose message comes first [0: as they come]")
+             "Seed for the delivery order of messages [0: order of arrival]")
         .needs(transport);
-    options.add("--fuse", options_.fuse, "Steps that each sweep over memory makes, on the host [1]")
+    options.add("--fuse", options_.fuse, "Iterations per sweep over memory, on the host [1]")
         .within(1, 16);
-    options.flag("--check", options_.check, "Look at where each cell of a halo lands");
+    options.flag("--check", options_.check,
+                 "Check that each halo cell is written to the right place");
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime& runtime,
                                     const AppStreams& app_streams) override {

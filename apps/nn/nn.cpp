@@ -269,13 +269,14 @@ class NnApplication final : public Application {
     return "File for number, latitude, longitude and distance of the nearest: .mtx or .npy";
   }
   void add_options(CommandOptions& options) override {
-    options.add("--latitude", query_.latitude, "Of the target [40]").within(-90.0, 90.0);
-    options.add("--longitude", query_.longitude, "Of the target [120]").within(-360.0, 360.0);
-    options.add("--neighbours", query_.wanted, "How many to find [10]")
+    options.add("--latitude", query_.latitude, "Latitude of the target [40]").within(-90.0, 90.0);
+    options.add("--longitude", query_.longitude, "Longitude of the target [120]")
+        .within(-360.0, 360.0);
+    options.add("--neighbours", query_.wanted, "Number of neighbours to find [10]")
         .within(std::size_t{1}, kMostWanted);
     options.add("--chunk", query_.chunks,
-                "Let places fetch tiles, so many at once; help: list the ways [tiles are dealt "
-                "to streams]");
+                "Distribute tiles over the places in chunks by this policy; 'help' lists the "
+                "policies [tiles are dealt to streams]");
   }
   std::string help() const override { return query_.chunks == "help" ? chunk_list() : ""; }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {

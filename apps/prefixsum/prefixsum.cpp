@@ -179,7 +179,9 @@ class PrefixSumApplication final : public Application {
   const char* example() const override {
     return "weir run prefixsum --size paper --domains sim --streams 4";
   }
-  const char* summary() const override { return "add up a vector of --n elements, step by step"; }
+  const char* summary() const override {
+    return "compute the prefix sums of a vector of --n elements";
+  }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The vector: .npy, Matrix Market or CSV"; }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {

@@ -316,11 +316,11 @@ class RasterApplication final : public Application {
   std::string help() const override { return options_.chunks == "help" ? chunk_list() : ""; }
   const char* output_help() const override { return "File for one of the pictures: .png or .ppm"; }
   void add_options(CommandOptions& options) override {
-    options.add("--width", options_.width, "Of a picture in pixels [1024]")
+    options.add("--width", options_.width, "Width of a picture in pixels [1024]")
         .within(std::size_t{1}, kLargestEdge);
-    options.add("--height", options_.height, "Of a picture in pixels [768]")
+    options.add("--height", options_.height, "Height of a picture in pixels [768]")
         .within(std::size_t{1}, kLargestEdge);
-    options.add("--pictures", options_.pictures, "How many [100]")
+    options.add("--pictures", options_.pictures, "Number of pictures [100]")
         .within(std::size_t{1}, kMostPictures);
     options
         .add("--turn", options_.turn,
@@ -328,9 +328,10 @@ class RasterApplication final : public Application {
         .within(-360.0, 360.0);
     options.add("--show", options_.show, "Which picture goes to --output [1]")
         .within(std::size_t{1}, kMostPictures);
-    options.add("--chunk", options_.chunks,
-                "Let places fetch pictures, so many at once, instead of making a pipeline; help: "
-                "list the ways");
+    options.add(
+        "--chunk", options_.chunks,
+        "Distribute pictures over the places in chunks by this policy, instead of running a "
+        "pipeline; 'help' lists the policies");
     add_pipeline_switches(options, options_.switches);
   }
   void register_kernels(const Parameters&, const weir::Runtime& runtime) const override {

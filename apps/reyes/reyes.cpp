@@ -290,9 +290,9 @@ class ReyesApplication final : public Application {
   bool has_pipeline() const override { return true; }
   const char* output_help() const override { return "Picture of the teapot: .png or .ppm"; }
   void add_options(CommandOptions& options) override {
-    options.add("--width", options_.width, "Of the picture in pixels [1024]")
+    options.add("--width", options_.width, "Width of the picture in pixels [1024]")
         .within(std::size_t{1}, kLargestEdge);
-    options.add("--height", options_.height, "Of the picture in pixels [768]")
+    options.add("--height", options_.height, "Height of the picture in pixels [768]")
         .within(std::size_t{1}, kLargestEdge);
     add_pipeline_switches(options, options_.switches);
   }

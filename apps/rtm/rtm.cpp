@@ -296,7 +296,7 @@ class RtmApplication final : public Application {
     return "File for a slice of the image: .pgm for a picture, .mtx or .npy";
   }
   void add_options(CommandOptions& options) override {
-    options_.add_to(options, "there and back");
+    options_.add_to(options, "enough for the wave to reach the interface and return");
     options.add("--every", every_, "Steps between snapshots of the shot's wave [4]")
         .within(std::size_t{1}, std::size_t{1000000});
   }

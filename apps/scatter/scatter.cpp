@@ -264,34 +264,36 @@ class ScatterApplication final : public Application {
     return option != "--streams" && option != "--places" && option != "--output";
   }
   const char* input_help() const override {
-    return "Text whose words are counted, or FASTA whose k-mers are; otherwise --n keys are made";
+    return "Text, to count words, or FASTA, to count k-mers [--n generated keys]";
   }
   void add_options(CommandOptions& options) override {
-    options.add("--pattern", options_.pattern, "Of keys: stream, random or repeat [random]")
+    options
+        .add("--pattern", options_.pattern,
+             "Access pattern of the keys: stream, random or repeat [random]")
         .one_of({"stream", "random", "repeat"});
-    options.add("--bins", options_.bins, "Of the table; k-mers have 4^k [1048576]")
+    options.add("--bins", options_.bins, "Number of bins of the table; for k-mers 4^k [1048576]")
         .within(std::size_t{1}, kMostBins);
     options.add("--kmer", options_.kmer, "Bases of a k-mer [11]")
         .within(std::size_t{1}, kLongestKmer);
     options
         .add("--coalesce", options_.coalesce,
-             "on or off: whether updates travel together, or each by itself [on]")
+             "on: combine updates into messages; off: send each update alone [on]")
         .one_of({"on", "off"});
     options.add("--block", options_.travel.block_bytes, "Bytes of a message [64512]")
         .within(std::size_t{1} << 10, std::size_t{4} << 20);
     options
         .add("--age", options_.travel.age_us,
-             "Microseconds after which a message is sent that is not full; -1: never [1000]")
+             "Age in microseconds at which a partial message is sent; -1: never [1000]")
         .within(std::int64_t{-1}, std::int64_t{1'000'000'000});
-    options.add("--producers", options_.travel.producers, "Threads of a rank that put [1]")
+    options.add("--producers", options_.travel.producers, "Producer threads per rank [1]")
         .within(std::size_t{1}, std::size_t{64});
     const CommandOption simulate = options
                                        .add("--simulate", options_.simulate,
-                                            "Run on so many ranks that are threads of this process")
+                                            "Run as this many ranks on threads of this process")
                                        .within(1u, 256u);
     options
         .add("--delivery", options_.delivery,
-             "Draw from this number whose message comes first [0: as they come]")
+             "Seed for the delivery order of messages [0: order of arrival]")
         .needs(simulate);
   }
   std::unique_ptr<Workload> prepare(const Parameters& parameters, const weir::Runtime&,

@@ -385,7 +385,7 @@ class SradApplication final : public Application {
     return "weir run srad --input ultrasound.png --output clean.png";
   }
   const char* summary() const override {
-    return "take the speckle out of a picture of --n x --n pixels, --tile x --tile in an action";
+    return "remove speckle from a picture of --n x --n pixels, --tile x --tile per action";
   }
   bool iterates() const override { return true; }
   bool has_shapes() const override { return true; }

@@ -311,21 +311,21 @@ class StencilApplication final : public Application {
     return "weir run stencil --n 2048 --sweeps 3 --domains host,sim:gbps=6";
   }
   const char* summary() const override {
-    return "take means of five in a matrix of --n x --n while it is made, a pipeline";
+    return "compute five-point means of an --n x --n matrix while its tiles arrive, as a pipeline";
   }
   bool has_pipeline() const override { return true; }
   bool uses(std::string_view option) const override { return option != "--streams"; }
   std::span<const Preset> presets() const override { return kPresets; }
   const char* input_help() const override { return "The matrix: .npy, Matrix Market or CSV"; }
   void add_options(CommandOptions& options) override {
-    options.add("--sweeps", own_.sweeps, "How often [1]")
+    options.add("--sweeps", own_.sweeps, "Number of sweeps [1]")
         .within(std::size_t{1}, std::size_t{100'000});
-    add_pipeline_switches(options, own_.switches, "Copy the five values of each mean, as tasks do");
+    add_pipeline_switches(options, own_.switches,
+                          "Copy the five values of each mean into a task (for comparison)");
     options
         .add(
             "--lazy", [this](const std::string& word) { own_.lazy = word == "on"; },
-            "on or off: whether a part of the matrix is copied when it is complete, instead of the "
-            "whole [on]")
+            "on: copy each region when it is complete; off: copy the whole matrix [on]")
         .one_of({"on", "off"});
   }
   void register_kernels(const Parameters& parameters, const weir::Runtime& runtime) const override {

@@ -123,7 +123,7 @@ class WaveApplication final : public Application {
     return "weir run wave --n 256 --domains host,sim --overlap off";
   }
   const char* summary() const override {
-    return "let a wave spread in two layers of --n cells an edge, --tile planes an action";
+    return "simulate a wave in two layers of --n cells per edge, --tile planes per action";
   }
   bool uses(std::string_view option) const override {
     return option != "--streams" && option != "--seed" && option != "--input";

@@ -14,7 +14,7 @@ struct WaveOptions {
   bool overlap = true;
 
   void add_to(CommandOptions& options, const std::string& usual_steps) {
-    options.add("--steps", steps, "Steps of time [" + usual_steps + "]")
+    options.add("--steps", steps, "Number of time steps [" + usual_steps + "]")
         .within(std::size_t{1}, std::size_t{1000000});
     options
         .add(

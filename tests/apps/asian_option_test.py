@@ -227,7 +227,7 @@ class AsianOptionTest(weir_cli.CliTest):
             (("--chunk", "static:1,2", "--domains", "host"), BAD_INPUT, "2 weights for 1 place"),
             (("--shape", "round"), USAGE, "--shape"),
             (("--precision", "float"), BAD_INPUT, "double"),
-            (("--policy", "finish"), USAGE, "--policy: asian-option has no use for it"),
+            (("--policy", "finish"), USAGE, "--policy: asian-option does not use this option"),
         ):
             with self.subTest(options):
                 self.assertIn(word, self.refusal("run", "asian-option", *options,

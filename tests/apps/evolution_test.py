@@ -162,7 +162,7 @@ class EvolutionTest(weir_cli.CliTest):
             (("--genes", 0), USAGE, "--genes"),
             (("--problem", "chess"), USAGE, "--problem"),
             (("--precision", "float"), BAD_INPUT, "double"),
-            (("--input", "creatures.csv"), USAGE, "--input: evolution has no use for it"),
+            (("--input", "creatures.csv"), USAGE, "--input: evolution does not use this option"),
             (("--output", "last.txt"), BAD_INPUT, "last.txt"),
             (("--generations", 1000000, "--timeout", "1e-6"), DEADLINE,
              "'evolution' is not at its end"),

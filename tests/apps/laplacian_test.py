@@ -114,8 +114,8 @@ class LaplacianTest(weir_cli.CliTest):
         _, errors = self.weir("run", "laplacian", "--n", 16, "--iterations", 2, "--ranks", 3,
                               "--repeat", 1, "--trace", self.path("last.json"), "--report",
                               self.path("page.html"))
-        self.assertEqual(sum("is of rank 0; the others have .rank1" in line
-                             for line in errors.splitlines()), 2, errors)
+        warning = "is the file of rank 0; the names of the other ranks' files contain .rank1 "
+        self.assertEqual(sum(warning in line for line in errors.splitlines()), 2, errors)
         ends = ("", ".rank1", ".rank2")
         expected = {name + end + suffix for end in ends
                     for name, suffix in (("all", ".json"), ("last", ".json"), ("page", ".html"))}
@@ -219,7 +219,7 @@ class LaplacianTest(weir_cli.CliTest):
             (("--weights", "1x2"), BAD_INPUT, "found 2 lists, expected 1, or 3 as 1x1x2,1"),
             (("--blocks", "1x1x2", "--weights", "1,2,3"), BAD_INPUT, "found 3 in z"),
             (("--n", 2, "--weights", "9,1"), BAD_INPUT, "none of 2 cells"),
-            (("--input", "A.mtx"), USAGE, "--input: laplacian has no use for it"),
+            (("--input", "A.mtx"), USAGE, "--input: laplacian does not use this option"),
             (("--output", "u.txt"), BAD_INPUT, "'.txt'"),
             (("--dims", 4), USAGE, "--dims"),
             (("--start", "cold"), USAGE, "--start"),

@@ -133,7 +133,7 @@ class QueueTest(weir_cli.CliTest):
         self.assertEqual([share["tasks"] for share in second], [43, 21])
 
     def test_what_was_measured_can_be_seen(self):
-        self.assertIn("Nothing was measured", self.weir("tune", "models")[0])
+        self.assertIn("No kernel times were measured", self.weir("tune", "models")[0])
         self.factor(weir_cli.MIXED, "--policy", "finish")
         self.assertIn("blas.dgemm", self.weir("tune", "models")[0])
         models = json.loads(self.weir("tune", "models", "--json")[0])["models"]
@@ -172,7 +172,7 @@ class QueueTest(weir_cli.CliTest):
         self.assertIn("did you mean 'finish'?", message)
         _, message = self.weir("run", "wave", "--n", 16, "--policy", "finish",
                                code=weir_cli.USAGE)
-        self.assertIn("--policy: wave has no use for it: leave it out", message)
+        self.assertIn("--policy: wave does not use this option; remove it", message)
 
 
 if __name__ == "__main__":

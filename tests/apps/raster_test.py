@@ -172,7 +172,7 @@ class RasterTest(weir_cli.CliTest):
             (("--turn", "far"), USAGE, "--turn"),
             (("--precision", "float"), USAGE, "unknown option '--precision'"),
             (("--pictures", 5, "--show", 6), BAD_INPUT, "--show 6"),
-            (("--input", "cube.obj"), USAGE, "--input: raster has no use for it"),
+            (("--input", "cube.obj"), USAGE, "--input: raster does not use this option"),
             (("--output", "cube.jpg"), BAD_INPUT, ".ppm"),
             (("--chunk", "one", "--baseline"), weir_cli.UNAVAILABLE, "--baseline"),
             (("--pictures", 1000000, "--timeout", "1e-6"), DEADLINE, "'raster' is not at its end"),

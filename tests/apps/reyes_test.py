@@ -219,7 +219,7 @@ class ReyesTest(weir_cli.CliTest):
         for options, code, word in (
             (("--width", 0), USAGE, "--width"),
             (("--height", 8193), USAGE, "--height"),
-            (("--input", "kettle.obj"), USAGE, "--input: reyes has no use for it"),
+            (("--input", "kettle.obj"), USAGE, "--input: reyes does not use this option"),
             (("--output", "teapot.gif"), BAD_INPUT, ".ppm"),
             (("--domains", "sim"), (BAD_INPUT, RUN_FAILED, weir_cli.UNAVAILABLE), "host domain"),
             (("--width", 8192, "--height", 8192, "--timeout", "1e-6"), DEADLINE, "is not at its end"),

@@ -87,7 +87,7 @@ class RtmTest(weir_cli.CliTest):
             (("--n", 31), BAD_INPUT, "31"),
             (("--n", 2000000000), BAD_INPUT, "--n"),
             (("--steps", 3, "--every", 4), BAD_INPUT, "--every"),
-            (("--input", "ground.npy"), USAGE, "--input: rtm has no use for it"),
+            (("--input", "ground.npy"), USAGE, "--input: rtm does not use this option"),
             (("--output", "image.gif"), BAD_INPUT, ".pgm"),
             (("--every", 0), USAGE, "--every"),
         ):

@@ -103,7 +103,7 @@ class ScatterTest(weir_cli.CliTest):
         message = self.refusal("run", "scatter", "--input", packed, "--kmer", 4, code=BAD_INPUT)
         self.assertIn(f"{packed}: found what gzip has packed", message)
         message = self.refusal("run", "scatter", "--output", "table.npy", code=USAGE)
-        self.assertIn("--output: scatter has no use for it", message)
+        self.assertIn("--output: scatter does not use this option", message)
         self.weir("run", "scatter", "--bins", 0, code=USAGE)
         self.weir("run", "scatter", "--delivery", 1, code=USAGE)
         self.weir("run", "scatter", "--pattern", "odd", code=USAGE)

@@ -73,7 +73,7 @@ class SparseCholeskyTest(weir_cli.CliTest):
                     self.assertIn(str(word), message)
         for options in (("--input", "A.mtx"), ("--output", "L.npy")):
             message = self.refusal("run", "sparse-cholesky", *options, code=weir_cli.USAGE)
-            self.assertIn(f"{options[0]}: sparse-cholesky has no use for it", message)
+            self.assertIn(f"{options[0]}: sparse-cholesky does not use this option", message)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class StencilTest(weir_cli.CliTest):
     def test_all_sweeps_have_one_deadline(self):
         message = self.refusal("run", "stencil", "--baseline", "--n", 8, "--sweeps", 100000,
                                "--repeat", 1, "--timeout", 1, code=DEADLINE)
-        self.assertIn("has not ended within 1 s", message)
+        self.assertIn("did not end within 1 s", message)
 
     def test_bad_input(self):
         for options, code, word in (

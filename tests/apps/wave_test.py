@@ -90,7 +90,7 @@ class WaveTest(weir_cli.CliTest):
         for options, code, word in (
             (("--n", 2000000000), BAD_INPUT, "--n"),
             (("--n", 6, "--domains", "sim:cores=2", "--places", 2), BAD_INPUT, "planes"),
-            (("--input", "A.mtx"), USAGE, "--input: wave has no use for it"),
+            (("--input", "A.mtx"), USAGE, "--input: wave does not use this option"),
             (("--output", "u.txt"), BAD_INPUT, "'.txt'"),
             (("--steps", 0), USAGE, "--steps"),
             (("--overlap", "perhaps"), USAGE, "--overlap"),

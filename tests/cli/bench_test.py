@@ -312,12 +312,12 @@ class Figures(unittest.TestCase):
 
     def test_options_that_an_application_does_not_take_are_refused(self):
         for options, words in (
-                (("--apps", "lu", "--size", "tiny"), "lu has no size 'tiny': say --n"),
+                (("--apps", "lu", "--size", "tiny"), "lu has no size 'tiny': use --n"),
                 (("--apps", "matmul,lu", "--size", "small"), "lu has no size 'small'"),
-                (("--apps", "wave", "--seed", "3"), "wave has no use for --seed"),
-                (("--apps", "wave", "--input", "a.npy"), "wave has no use for --input"),
-                (("--apps", "laplacian", "--size", "tiny"), "laplacian is not divided into tiles"),
-                (("--apps", "scatter"), "scatter is not divided into tiles"),
+                (("--apps", "wave", "--seed", "3"), "wave does not use --seed"),
+                (("--apps", "wave", "--input", "a.npy"), "wave does not use --input"),
+                (("--apps", "laplacian", "--size", "tiny"), "laplacian has no tiles"),
+                (("--apps", "scatter"), "scatter has no tiles"),
                 (("--apps", "nn", "--policy", "finish"), "unknown option '--policy'")):
             with self.subTest(options):
                 result = weir("bench", "figures", *options, "--domains", self.CARD, "--repeat", "1",

@@ -183,7 +183,7 @@ class Measured(unittest.TestCase):
         with open(os.path.join(self.folder, "weir"), "w", encoding="utf-8") as file:
             file.write("no folder")
         self.assertGreater(self.rates("host:cores=1")[0]["gemm_gflops"], 0)
-        self.assertRegex(self.said, r"^weir: the rates are not kept for the next time: .*\n$")
+        self.assertRegex(self.said, r"^weir: cannot store the measured rates: .*\n$")
 
     def test_a_card_that_breaks_says_so_and_others_are_measured(self):
         card, host = self.rates("sim:cores=1,lost_at=3,host:cores=1")

@@ -151,7 +151,8 @@ class Installation(unittest.TestCase):
     def test_an_unknown_mpi_is_a_warning(self):
         self.program("mpirun", "echo; echo Quux MPI 1.2")
         found = self.doctor(PATH=f"{self.folder}/bin")["mpirun"]
-        self.check_warning(found, f"{self.folder}/bin/mpirun is of an MPI that weir does not know: 'Quux MPI 1.2'",
+        self.check_warning(found, f"{self.folder}/bin/mpirun belongs to an MPI that weir does not know: "
+                                  "'Quux MPI 1.2'",
                            fix="weir run --ranks N")
 
     def test_an_mpirun_that_fails_to_start_is_a_warning(self):
@@ -173,9 +174,9 @@ class Installation(unittest.TestCase):
             with self.subTest(mpi=name):
                 found = self.doctor(PATH=f"{self.folder}/bin:/usr/bin:/bin")["mpirun"]
                 if not self.mpis()[name]:
-                    self.check_warning(found, f"is of {name} 1.99.7, and weir has no library", fix="apt install")
+                    self.check_warning(found, f"belongs to {name} 1.99.7, and weir has no library", fix="apt install")
                 else:
-                    self.check_warning(found, f"is of {name} 1.99.7, but weir opens {name} ", fix="LD_LIBRARY_PATH")
+                    self.check_warning(found, f"belongs to {name} 1.99.7, but weir opens {name} ", fix="LD_LIBRARY_PATH")
 
     def test_a_library_for_mpi_that_cannot_be_opened_is_named_with_the_words_of_the_loader(self):
         library = self.library("lib")

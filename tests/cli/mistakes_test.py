@@ -12,11 +12,11 @@ SMALL = ("run", "cholesky", "--n", "64", "--repeat", "1")
 MISTAKES = (
     # the command
     (("runn",), USAGE, r"unknown command 'runn' \(did you mean 'run'\?\)"),
-    (("run",), USAGE, "say what to run: asian-option, .*wave"),
-    (("run", "--policy", "finish"), USAGE, "say what to run: asian-option, .*wave"),
+    (("run",), USAGE, "choose what to run: asian-option, .*wave"),
+    (("run", "--policy", "finish"), USAGE, "choose what to run: asian-option, .*wave"),
     (("run", "choleski"), USAGE, r"unknown application 'choleski' \(did you mean 'cholesky'\?\)"),
     (("tune", "nothing"), USAGE, "unknown command 'nothing'"),
-    (("bench",), USAGE, "say what to bench: transfers, "),
+    (("bench",), USAGE, "choose what to bench: transfers, "),
     (("bench", "overlapp"), USAGE, "did you mean 'overlap'"),
     (("bench", "figures", "--apps", "kmean"), BAD_INPUT,
      r"no application 'kmean' \(did you mean 'kmeans'\?\); 'weir run --help' lists all"),
@@ -29,42 +29,42 @@ MISTAKES = (
     (("run", "cholesky", "4096"), USAGE, "unexpected argument '4096'"),
     (("run", "cholesky", "--n"), USAGE, "^weir: --n needs a value; see 'weir run cholesky --help'$"),
     (("run", "cholesky", "--policy"), USAGE, "--policy needs a value"),
-    (("run", "cholesky", "--n", "0"), USAGE, "--n: '0' is no number from 1 to 2147483647"),
-    (("run", "cholesky", "--n=4k"), USAGE, "--n: '4k' is no number from 1 to"),
-    ((*SMALL, "--timeout", "0"), USAGE, "^weir: --timeout: '0' is no number above 0; see"),
-    (("run", "srad", "--lambda", "2"), USAGE, "--lambda: '2' is no number from 0 to 1; see"),
-    (("run", "srad", "--lambda", "nan"), USAGE, "--lambda: 'nan' is no number from 0 to 1; see"),
-    (("run", "nn", "--latitude", "NaN"), USAGE, "--latitude: 'NaN' is no number from -90 to 90; see"),
-    ((*SMALL, "--timeout", "nan"), USAGE, "--timeout: 'nan' is no number above 0; see"),
+    (("run", "cholesky", "--n", "0"), USAGE, "--n: '0' is not a number from 1 to 2147483647"),
+    (("run", "cholesky", "--n=4k"), USAGE, "--n: '4k' is not a number from 1 to"),
+    ((*SMALL, "--timeout", "0"), USAGE, "^weir: --timeout: '0' is not a number above 0; see"),
+    (("run", "srad", "--lambda", "2"), USAGE, "--lambda: '2' is not a number from 0 to 1; see"),
+    (("run", "srad", "--lambda", "nan"), USAGE, "--lambda: 'nan' is not a number from 0 to 1; see"),
+    (("run", "nn", "--latitude", "NaN"), USAGE, "--latitude: 'NaN' is not a number from -90 to 90; see"),
+    ((*SMALL, "--timeout", "nan"), USAGE, "--timeout: 'nan' is not a number above 0; see"),
     ((*SMALL, "--precision", "half"), USAGE, "--precision: 'half' is none of double, float;"),
     (("run", "hotspot", "--size", "big"), USAGE, "--size: 'big' is none of tiny, small, paper;"),
     ((*SMALL, "--tile", "8", "--tiles", "8"), USAGE, "--tile excludes --tiles"),
     ((*SMALL, "--input", "text"), USAGE, "^weir: --n excludes --input; see 'weir run cholesky --help'$"),
     (("tune", "matmul", "--n", "64", "--input", "text"), USAGE, "--n excludes --input"),
     (("tune", "matmul", "--tile", "64"), USAGE,
-     "^weir: --tile: weir tune chooses it: leave it out; see 'weir tune matmul --help'$"),
-    (("tune", "reyes", "--streams", "3"), USAGE, "--streams: weir tune chooses it"),
+     "^weir: --tile: weir tune chooses its value; remove it; see 'weir tune matmul --help'$"),
+    (("tune", "reyes", "--streams", "3"), USAGE, "--streams: weir tune chooses its value"),
     (("tune", "reyes", "--tile", "64"), USAGE, "unknown option '--tile'"),
     ((*SMALL, "--policy", "fastest"), BAD_INPUT, "no policy 'fastest'; there is: finish"),
     ((*SMALL, "--places", "999"), BAD_INPUT, r"domain 'host' has \d+ cores: choose up to \d+ --places"),
     ((*SMALL, "--places", "2", "--domains", "host:cores=1"), BAD_INPUT,
      "domain 'host' has 1 core: choose up to 1 --places, not 2"),
-    ((*SMALL, "--live"), USAGE, "^weir: --live: cholesky has no use for it: leave it out; see"),
+    ((*SMALL, "--live"), USAGE, "^weir: --live: cholesky does not use this option; remove it; see"),
     (("run", "cholesky", "--n", "1024", "--timeout", "1e-6"), DEADLINE,
-     "a run of cholesky has not ended within 1e-06 s"),
+     "a run of cholesky did not end within 1e-06 s"),
     (("run", "laplacian", "--tile", "4"), USAGE, "unknown option '--tile'"),
     (("run", "raster", "--tiles", "4"), USAGE, "unknown option '--tiles'"),
-    (("run", "reyes", "--policy", "finish"), USAGE, "--policy: reyes has no use for it: leave it out"),
-    (("run", "reyes", "--n", "100"), USAGE, "^weir: --n: reyes has no use for it: leave it out; see"),
-    (("run", "reyes", "--seed", "4"), USAGE, "--seed: reyes has no use for it"),
-    (("run", "reyes", "--input", "text"), USAGE, "--input: reyes has no use for it"),
+    (("run", "reyes", "--policy", "finish"), USAGE, "--policy: reyes does not use this option; remove it"),
+    (("run", "reyes", "--n", "100"), USAGE, "^weir: --n: reyes does not use this option; remove it; see"),
+    (("run", "reyes", "--seed", "4"), USAGE, "--seed: reyes does not use this option"),
+    (("run", "reyes", "--input", "text"), USAGE, "--input: reyes does not use this option"),
     (("run", "reyes", "--streams", "2"), USAGE, "--streams requires --baseline"),
-    (("run", "wave", "--streams", "3"), USAGE, "--streams: wave has no use for it"),
-    (("run", "wave", "--streams"), USAGE, "--streams: wave has no use for it"),
-    (("run", "scatter", "--places", "2", "--ranks", "2"), USAGE, "--places: scatter has no use for it"),
-    (("run", "scatter", "--output", "x.npy"), USAGE, "--output: scatter has no use for it"),
-    (("run", "sparse-cholesky", "--input", "text"), USAGE, "--input: sparse-cholesky has no use"),
-    (("tune", "reyes", "--n", "100"), USAGE, "--n: reyes has no use for it"),
+    (("run", "wave", "--streams", "3"), USAGE, "--streams: wave does not use this option"),
+    (("run", "wave", "--streams"), USAGE, "--streams: wave does not use this option"),
+    (("run", "scatter", "--places", "2", "--ranks", "2"), USAGE, "--places: scatter does not use this option"),
+    (("run", "scatter", "--output", "x.npy"), USAGE, "--output: scatter does not use this option"),
+    (("run", "sparse-cholesky", "--input", "text"), USAGE, "--input: sparse-cholesky does not use"),
+    (("tune", "reyes", "--n", "100"), USAGE, "--n: reyes does not use this option"),
     ((*SMALL, "--policy", "finish", "--streams", "2"), USAGE, "--streams excludes --policy"),
     # values that a script forgot to set
     ((*SMALL, "--domains", ""), USAGE,
@@ -89,8 +89,8 @@ MISTAKES = (
     (("run", "reyes", "--output", "none/x.png"), BAD_INPUT, "'none' is no folder"),
     (("run", "reyes", "--output", "x.jpg"), BAD_INPUT, "found the extension '.jpg', expected .png"),
     ((*SMALL, "--trace", "none/x.json"), BAD_INPUT, "'none' is no folder"),
-    ((*SMALL, "--trace", "x.png"), BAD_INPUT, r"'x.png': a timeline is .*\.json or \.pftrace"),
-    ((*SMALL, "--report", "x.pdf"), BAD_INPUT, "'x.pdf': a report is a page: .*html"),
+    ((*SMALL, "--trace", "x.png"), BAD_INPUT, r"'x.png': the timeline is .*\.json or \.pftrace"),
+    ((*SMALL, "--report", "x.pdf"), BAD_INPUT, "'x.pdf': the report is a web page: .*html"),
     (("run", "gene-alignment", "--query", "text"), BAD_INPUT, "give it --input FILE, in FASTA"),
     (("run", "gene-alignment", "--n", "9"), BAD_INPUT, "9 letters .*--n from 2000"),
     (("run", "face-detection", "--cascade", "text"), BAD_INPUT, "give it --input FILE"),
@@ -128,12 +128,12 @@ class Mistakes(unittest.TestCase):
     def test_ranks_that_all_do_the_same_are_told(self):
         result = weir(*SMALL, "--ranks", "2")
         self.assertEqual(result.returncode, OK)
-        self.assertEqual(result.stderr, "weir: each of the 2 ranks does all of cholesky: "
-                                        "--domains 'rank:*' shares it\n")
+        self.assertEqual(result.stderr, "weir: each of the 2 ranks computes the whole problem of cholesky: "
+                                        "--domains 'rank:*' divides it\n")
         self.assertEqual(weir(*SMALL, "--ranks", "2", "--domains", "rank:*").stderr, "")
 
     def test_ranks_of_srun_are_ranks(self):
-        self.assertIn("each of the 3 ranks does all of cholesky",
+        self.assertIn("each of the 3 ranks computes the whole problem of cholesky",
                       weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="0").stderr)
         self.assertEqual(weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="1").stderr, "")
         self.assertEqual(weir(*SMALL, SLURM_NTASKS="3").stderr, "")  # in a batch script
@@ -154,12 +154,12 @@ class Mistakes(unittest.TestCase):
     def test_help_says_what_is_usual(self):
         for app, n, tile, tiles in (("cholesky", "4096", "chosen for the problem", None),
                                     ("hotspot", "2048", "256", None),
-                                    ("prefixsum", "1048576", "as --tiles says", "16"),
+                                    ("prefixsum", "1048576", "chosen by --tiles", "16"),
                                     ("wave", "96", "chosen for the problem", None),
                                     ("sparse-cholesky", "32", "256", None)):
             with self.subTest(app):
                 said = " ".join(weir("run", app, "--help").stdout.split())
-                self.assertIn(f"Order of the problem [{n}] ", said)
+                self.assertIn(f"Problem size [{n}] ", said)
                 self.assertIn(f"Edge of a tile [{tile}] ", said)
                 self.assertIn("instead of --tile " + (f"[{tiles}] " if tiles else "--"), said)
                 self.assertIn(f"[{n}] ", " ".join(weir("tune", app, "--help").stdout.split()))
@@ -192,7 +192,7 @@ class Mistakes(unittest.TestCase):
         self.assertIn("places 1, streams 3 each\n", baseline.stdout)
         self.assertIn("places 1\n", weir(*small).stdout)
         said = " ".join(weir("run", "reyes", "--help").stdout.split())
-        self.assertIn("Streams of each place of the --baseline [2]", said)
+        self.assertIn("Streams per place, for --baseline [2]", said)
 
     def test_what_is_reported_is_what_was_asked_for(self):
         said = weir("run", "wave", "--n", "64", "--tile", "12", "--steps", "1", "--repeat", "1").stdout

@@ -34,8 +34,8 @@ std::string against(const Account& account, std::size_t tiles = 2) {
 
 TEST(TunerReasons, NameIdleCores_WhenCoresOfTheSlowerRunHadNoKernel) {
   const std::string said = against({.work_s = 0.9, .idle_s = 2.7, .kernels = 4});
-  EXPECT_NE(said.find("2 take 260 % longer, as 6 of 8 cores are idle while kernels run, here "
-                      "0.8"),
+  EXPECT_NE(said.find("2 take 260 % longer, as on average 6 of 8 cores are idle while kernels run, "
+                      "0.8 with the chosen division"),
             std::string::npos)
       << said;
 }
@@ -43,7 +43,7 @@ TEST(TunerReasons, NameIdleCores_WhenCoresOfTheSlowerRunHadNoKernel) {
 TEST(TunerReasons, NameTheWorkOfKernels_WhenStartingThemCostsTime) {
   const std::string said = against({.work_s = 1.35, .idle_s = 0.1, .kernels = 4096}, 32);
   EXPECT_NE(said.find("32 take 45 % longer, as the kernels take 50 % longer in all: 4096 of them, "
-                      "here 64"),
+                      "64 with the chosen division"),
             std::string::npos)
       << said;
 }
@@ -51,7 +51,7 @@ TEST(TunerReasons, NameTheWorkOfKernels_WhenStartingThemCostsTime) {
 TEST(TunerReasons, NameExposedCopies) {
   const std::string said = against({.work_s = 0.9, .idle_s = 0.1, .exposed_s = 1, .kernels = 4});
   EXPECT_NE(said.find("2 take 100 % longer, as copies that no kernel hides take 50 % of the time, "
-                      "here 0 %"),
+                      "0 % with the chosen division"),
             std::string::npos)
       << said;
 }
@@ -59,7 +59,8 @@ TEST(TunerReasons, NameExposedCopies) {
 TEST(TunerReasons, NameTimeInWhichNothingRuns) {
   const std::string said =
       against({.work_s = 0.9, .idle_s = 0.1, .nothing_s = 1, .kernels = 4096}, 32);
-  EXPECT_NE(said.find("32 take 100 % longer, as nothing runs for 50 % of the time, here 0 %"),
+  EXPECT_NE(said.find("32 take 100 % longer, as nothing runs for 50 % of the time, "
+                      "0 % with the chosen division"),
             std::string::npos)
       << said;
 }

@@ -453,7 +453,7 @@ class BadInput(ReportTest):
         result = weir(*RUN, "--report", self.path("folder"))
         self.assertEqual(result.returncode, 0)
         self.assertIn("cholesky", result.stdout)
-        self.assertIn("the report is not written", result.stderr)
+        self.assertIn("cannot write the report", result.stderr)
         self.assertEqual(os.listdir(self.folder), ["folder"])
 
     def test_an_empty_recording_says_so(self):

@@ -81,7 +81,7 @@ def try_moment(moment, result):
         pattern = rf"weir: stopped by {moment.signal.name}(: [^\n]+)?\n"
         assert re.fullmatch(pattern, message), f"not one line: {message!r}"
         result.stopped += 1
-        if "what was complete is in" in message:
+        if "the completed actions are in" in message:
             assert actions is not None, f"there is no trace: {message!r}"
             result.traces += 1
             result.actions += actions

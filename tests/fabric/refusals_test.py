@@ -20,7 +20,7 @@ WRONG = (
     ("laplacian --n 4 --blocks 5x1x1", BAD_INPUT, "5 blocks do not fit 4 cells"),
     ("cholesky --domains rank:* --input none.mtx", BAD_INPUT, "none.mtx: cannot be read"),
     ("rtm --domains rank:* --n 32", BAD_INPUT, "does not run on domains of other ranks: choose"),
-    ("laplacian --domains rank:* --n 8", BAD_INPUT, "each rank has a part, leave --domains out"),
+    ("laplacian --domains rank:* --n 8", BAD_INPUT, "each rank computes its own part, remove --domains"),
     ("cholesky --domains rank:9 --n 64", BAD_INPUT, "there is no rank 9: the fabric has 3"),
 )
 ALONE = ("cholesky --domains rank:* --n 64", UNAVAILABLE, "rank 0 is the only one")

@@ -137,7 +137,7 @@ class Run final : private Stoppable {
       report::write_page(parts, report_.command, options_.page);
       report_.page = options_.page;
     } catch (const std::runtime_error& error) {
-      tell(Tone::warning, fmt::format("the report is not written: {}", error.what()));
+      tell(Tone::warning, fmt::format("cannot write the report: {}", error.what()));
     }
   }
 
@@ -156,7 +156,7 @@ class Run final : private Stoppable {
     if (options_.policy.empty()) return {};
     if (!application.has_tasks()) {
       throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                        fmt::format("{} has no form for task queues: leave --policy out", name_));
+                        fmt::format("{} does not support task queues: remove --policy", name_));
     }
     const std::vector<weir_place*> places = app_streams_.place_handles();
     weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
@@ -181,7 +181,7 @@ class Run final : private Stoppable {
       words += where();
       if (options_.trace.empty()) return words;
       runtime_.write_trace(options_.trace);
-      return words + fmt::format("; what was complete is in '{}'", options_.trace);
+      return words + fmt::format("; the completed actions are in '{}'", options_.trace);
     } catch (const std::exception& error) {
       return words + "; " + error.what();
     }
@@ -230,7 +230,7 @@ class Run final : private Stoppable {
       runtime_.write_trace(options_.trace);
       report_.trace_file = options_.trace;
     } catch (const weir::Error& error) {
-      tell(Tone::warning, fmt::format("the timeline is not written: {}", error.what()));
+      tell(Tone::warning, fmt::format("cannot write the timeline: {}", error.what()));
     }
   }
 
@@ -273,8 +273,8 @@ class Run final : private Stoppable {
     } catch (const weir::Error& error) {
       if (error.status() != WEIR_STATUS_TIMEOUT) throw;
       throw weir::Error(WEIR_STATUS_TIMEOUT,
-                        fmt::format("a run of {} has not ended within {} s, as --timeout wants: {}",
-                                    name_, options_.timeout_s, error.what()));
+                        fmt::format("a run of {} did not end within {} s (--timeout): {}", name_,
+                                    options_.timeout_s, error.what()));
     }
   }
 
@@ -346,7 +346,7 @@ const CLI::Range kCount{std::size_t{1}, std::size_t{std::numeric_limits<std::int
 
 CLI::Option* add_sizes(CLI::App& app, RunOptions& options, std::span<const apps::Preset> presets) {
   std::vector<std::string> names;
-  std::string help = "Order and tiles at once:";
+  std::string help = "Presets for the problem size and the tiles:";
   for (const apps::Preset& preset : presets) {
     names.emplace_back(preset.name);
     help += fmt::format("{} {} ({}", names.size() > 1 ? "," : "", preset.name, preset.n);
@@ -359,25 +359,26 @@ CLI::Option* add_sizes(CLI::App& app, RunOptions& options, std::span<const apps:
 }
 
 void add_iterations(CLI::App& app, apps::Parameters& parameters) {
-  app.add_option("--iterations", parameters.iterations, "Iterations [as --size says]")
+  app.add_option("--iterations", parameters.iterations,
+                 "Number of iterations [that of --size, or of the size small]")
       ->check(kCount);
   app.add_option_function<std::string>(
          "--transform", [&](const std::string& word) { parameters.transform = word == "on"; },
-         "on or off: whether a tile begins its next iteration when its neighbours are through "
-         "with this one, instead of when all are [on]")
+         "on: a tile begins its next iteration when its neighbours have completed this one; off: "
+         "when all tiles have [on]")
       ->check(CLI::IsMember({"on", "off"}));
 }
 
 std::string n_help(const apps::Application* application) {
   const std::size_t usual = application != nullptr ? application->usual_n() : 0;
-  return usual > 0 ? fmt::format("Order of the problem [{}]", usual) : "Order of the problem";
+  return usual > 0 ? fmt::format("Problem size [{}]", usual) : "Problem size";
 }
 
 std::string tile_help(const apps::Application& application) {
   const std::size_t usual = application.usual_tile();
   const bool by_tiles = !application.presets().empty() && application.presets()[1].tiles > 0;
   return fmt::format("Edge of a tile [{}]", usual > 0  ? std::to_string(usual)
-                                            : by_tiles ? "as --tiles says"
+                                            : by_tiles ? "chosen by --tiles"
                                                        : "chosen for the problem");
 }
 
@@ -402,22 +403,23 @@ void add_sharing_options(CLI::App& app, RunOptions& o, const apps::Application& 
   }
   if (used("--places", application.uses("--places"))) {
     o.sharing.places = 0;  // chosen
-    const char* const help = application.has_team_kernels()
-                                 ? "Places of each domain [1; with --policy one to four by its cores]"
-                                 : "Places of each domain [1]";
+    const char* const help =
+        application.has_team_kernels()
+            ? "Places per domain [1; with --policy 1 to 4, depending on the cores]"
+            : "Places per domain [1]";
     app.add_option("--places", o.sharing.places, help)->check(kCount);
   }
   const bool compared = application.streams_in_baseline();
   CLI::Option* streams = nullptr;
   if (used("--streams", compared || application.uses("--streams"))) {
     const char* const help =
-        compared ? "Streams of each place of the --baseline [2]" : "Streams of each place [2]";
+        compared ? "Streams per place, for --baseline [2]" : "Streams per place [2]";
     streams = app.add_option("--streams", o.sharing.streams, help)->check(kCount);
   }
   if (!used("--policy", application.has_tasks())) return;
-  auto* const policy =
-      app.add_option("--policy", o.policy,
-                     "Submit tasks to a queue, whose policy chooses the places; help: list them");
+  auto* const policy = app.add_option(
+      "--policy", o.policy,
+      "Use a task queue with this policy, which chooses the places; 'help' lists the policies");
   if (streams != nullptr) policy->excludes(streams);
 }
 
@@ -433,15 +435,15 @@ void add_tile_options(CLI::App& app, apps::Parameters& parameters,
   }
   if (application.has_team_kernels()) {
     app.add_option_function<std::string>(
-           "--kernels",
-           [&](const std::string& word) { parameters.kernels = kernels_of(word); },
-           "What computes a tile: serial, a core; team, all cores of its place; auto, a core where "
-           "there are two tiles or more for each [auto]")
+           "--kernels", [&](const std::string& word) { parameters.kernels = kernels_of(word); },
+           "Cores that compute a tile. serial: one core; team: all cores of the place; auto: one "
+           "core if there are at least two tiles per core (four if --policy divides a domain into "
+           "places), else team [auto]")
         ->check(CLI::IsMember({"auto", "serial", "team"}));
   }
   if (application.has_shapes()) {
     app.add_option("--aspect", parameters.aspect,
-                   "Width of a tile over its height, with as many cells as in a square [1]")
+                   "Ratio of width to height of a tile; the number of cells stays the same [1]")
         ->check(kCount);
   }
 }
@@ -456,7 +458,7 @@ void refuse_option(CLI::App& app, const std::string& option, const std::string& 
 }
 
 std::string no_use(const apps::Application& application) {
-  return fmt::format("{} has no use for it: leave it out", application.name());
+  return fmt::format("{} does not use this option; remove it", application.name());
 }
 
 void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* application) {
@@ -468,7 +470,7 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
   CLI::Option* n = nullptr;
   if (used("--n")) n = app.add_option("--n", o.parameters.n, n_help(application))->check(kCount);
   if (application == nullptr) {
-    app.add_option("--size", o.size, "tiny, small or paper, of applications that have sizes")
+    app.add_option("--size", o.size, "tiny, small or paper, for applications with presets")
         ->check(CLI::IsMember({"tiny", "small", "paper"}))
         ->excludes(n);
   } else {
@@ -479,7 +481,7 @@ void add_problem_options(CLI::App& app, RunOptions& o, const apps::Application* 
     app.add_option("--precision", o.precision, "double or float [double]")
         ->check(CLI::IsMember({"double", "float"}));
   }
-  if (used("--seed")) app.add_option("--seed", o.parameters.seed, "Of a generated input [1]");
+  if (used("--seed")) app.add_option("--seed", o.parameters.seed, "Seed of the random numbers [1]");
   if (used("--input")) {
     CLI::Option* const input =
         app.add_option("--input", o.parameters.input,
@@ -494,9 +496,10 @@ void add_run_options(CLI::App& app, RunOptions& o, apps::Application& applicatio
   add_problem_options(app, o, &application);
   add_tile_options(app, o.parameters, application);
   add_sharing_options(app, o, application);
-  app.add_option("--repeat", o.repeat, "Runs; the first of several does not count [11]")
+  app.add_option("--repeat", o.repeat,
+                 "Number of runs; with more than one, the first does not count [11]")
       ->check(kCount);
-  app.add_option("--timeout", o.timeout_s, "Seconds that one run may take [no limit]")
+  app.add_option("--timeout", o.timeout_s, "Time limit of one run, in seconds [no limit]")
       ->check(apps::real_range(std::numeric_limits<double>::min(),
                                std::numeric_limits<double>::max(), "POSITIVE"));
   app.add_flag("--verify", o.verify, "Check the result; exit status 5 when it is wrong");
@@ -529,10 +532,11 @@ RunReport run_application(apps::Application& application, const RunOptions& opti
   } catch (const apps::InputError& error) {
     throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, error.what());
   } catch (const std::bad_alloc&) {
-    throw weir::Error(WEIR_STATUS_OUT_OF_MEMORY,
-                      fmt::format("{} finds no memory in the machine: choose a smaller problem, or "
-                                  "fewer tiles",
-                                  application.name()));
+    throw weir::Error(
+        WEIR_STATUS_OUT_OF_MEMORY,
+        fmt::format(
+            "{} needs more memory than is available: choose a smaller problem or fewer tiles",
+            application.name()));
   }
 }
 

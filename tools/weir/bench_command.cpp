@@ -29,7 +29,9 @@ class BenchCommand final : public Command {
   }
 
   const char* name() const override { return "bench"; }
-  const char* summary() const override { return "Measure how a platform streams"; }
+  const char* summary() const override {
+    return "Measure transfers, overlap, places and overhead of a platform";
+  }
 
   void add_options(CLI::App& app) override {
     app.require_subcommand(1);
@@ -47,8 +49,9 @@ class BenchCommand final : public Command {
                           "Domains to measure, one by one [WEIR_DOMAINS, or host]");
       if (experiment->repeats()) {
         command
-            ->add_option("--repeat", repeat_,
-                         "Runs of each point, after one in vain [11, in virtual time 1]")
+            ->add_option(
+                "--repeat", repeat_,
+                "Measured runs of each point, after one warm-up run [11, in virtual time 1]")
             ->check(CLI::Range(1, 1'000'000));
       }
       command->add_flag("--json", json_, "Print one JSON object");
@@ -59,7 +62,7 @@ class BenchCommand final : public Command {
         "figures", "Applications with and without streams, over places, tiles and devices");
     figures_.add_options(*figures_command_);
     balance_command_ = app.add_subcommand(
-        "balance", "Options on averages, shared out to unequal domains and to ranks");
+        "balance", "Distribute Asian options of unequal work over unequal domains and over ranks");
     balance_.add_options(*balance_command_);
   }
 

@@ -73,9 +73,10 @@ Finding check_version() {
   if (loaded == WEIR_VERSION_STRING) {
     return {Level::ok, "library", fmt::format("version {}", loaded)};
   }
-  return {Level::warning, "library",
-          fmt::format("version {}, but this tool is of {}", loaded, WEIR_VERSION_STRING),
-          "unset LD_LIBRARY_PATH, or install both from one version; the loader's line says which"};
+  return {
+      Level::warning, "library",
+      fmt::format("version {}, but this tool has version {}", loaded, WEIR_VERSION_STRING),
+      "unset LD_LIBRARY_PATH, or install both from one version; the line 'loader' names the file"};
 }
 
 /// All checks, those of a runtime only when it opens.
@@ -165,7 +166,7 @@ void DoctorCommand::add_options(CLI::App& app) {
       "  weir doctor\n"
       "  weir doctor --domains host,sim:cores=2\n"
       "  weir doctor --json | jq '.checks[] | select(.level != \"ok\")'\n"
-      "\nExits with 0 when weir is usable, warnings or not, and with 4 otherwise.");
+      "\nExit status: 0 if weir is usable, even with warnings; 4 otherwise.");
 }
 
 ExitCode DoctorCommand::run() {

@@ -261,7 +261,8 @@ void InfoCommand::add_options(CLI::App& app) {
       ->type_name("LIST");
   app.add_option("--blas", choice_.blas, "BLAS to use (default: WEIR_BLAS, or the best installed)")
       ->type_name("NAME|PATH");
-  app.add_flag("--refresh", refresh_, "Measure links and cores again, not once for each machine");
+  app.add_flag("--refresh", refresh_,
+               "Measure links and cores again instead of using stored rates");
   app.add_flag("--presets", presets_, "List simulated devices that have a name, and their sources");
   app.add_flag("--json", json_, "Print one JSON object");
   app.footer(

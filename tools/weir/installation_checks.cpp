@@ -198,7 +198,7 @@ Finding check_pkg_config(const OwnFiles& own) {
   const ChildResult version = run_child({program, "--modversion", "weir"});
   if (version.end != ChildResult::End::exited) {
     return {Level::warning, check, fmt::format("'{}' {}", program, in_words(version)),
-            fmt::format("find out what '{} --modversion weir' waits for", program)};
+            fmt::format("run '{} --modversion weir' to see why", program)};
   }
   if (version.status != 0) {
     if (own.pkg_config.empty()) {

@@ -132,11 +132,11 @@ bool goes_on(const weir::PipelineState& before, const weir::PipelineState& now) 
 LiveView::LiveView(apps::WatchedPipeline* watched, std::string application)
     : watched_(watched), application_(std::move(application)), in_place_(can_redraw()) {
   if (watched_ == nullptr || !watched_->watch()) {
-    throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                      fmt::format("{} runs no pipeline that --live could show: those are reyes, "
-                                  "raster, evolution, gene-alignment, face-detection and stencil, "
-                                  "without their baseline",
-                                  application_));
+    throw weir::Error(
+        WEIR_STATUS_UNSUPPORTED,
+        fmt::format("{} runs no pipeline, which --live needs: use reyes, raster, evolution, "
+                    "gene-alignment, face-detection or stencil, without --baseline",
+                    application_));
   }
   watcher_ = std::thread([this] { watch(); });
 }

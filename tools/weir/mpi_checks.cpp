@@ -135,35 +135,36 @@ Finding check_launcher(const std::string& name, const std::string& path,
   const ChildResult result = run_child({path, "--version"});
   if (result.end != ChildResult::End::exited) {
     return {Level::warning, name, fmt::format("'{} --version' {}", path, in_words(result)),
-            "mend it, or use weir run --ranks N on one machine"};
+            "repair it, or use weir run --ranks N on one machine"};
   }
   const std::string kind = mpi_that_says(result.output);
   const auto module = std::find_if(modules.begin(), modules.end(),
                                    [&](const MpiModule& each) { return each.name == kind; });
   if (module == modules.end()) {
     return {Level::warning, name,
-            fmt::format("{} is of an MPI that weir does not know: '{}'", path,
+            fmt::format("{} belongs to an MPI that weir does not know: '{}'", path,
                         excerpt_of(result.output)),
             "use mpirun of Open MPI or MPICH (apt install openmpi-bin), or weir run --ranks N"};
   }
   const std::string mpi = with_version(kind, version_in(result.output));
   if (module->library.empty()) {
     return {Level::warning, name,
-            fmt::format("{} is of {}, and weir has no library for it", path, mpi),
+            fmt::format("{} belongs to {}, and weir has no library for it", path, mpi),
             how_to_get(*module)};
   }
   if (!module->problem.empty()) {
     return {Level::warning, name,
-            fmt::format("{} is of {}, but {} cannot be opened: {}", path, mpi, module->library,
+            fmt::format("{} belongs to {}, but {} cannot be opened: {}", path, mpi, module->library,
                         module->problem),
             module->fix};
   }
   const std::string opened = with_version(kind, module->version);
   if (opened != mpi) {
-    return {Level::warning, name, fmt::format("{} is of {}, but weir opens {}", path, mpi, opened),
-            "begin PATH and LD_LIBRARY_PATH with the bin and lib of one of them"};
+    return {Level::warning, name,
+            fmt::format("{} belongs to {}, but weir opens {}", path, mpi, opened),
+            "put the bin and lib of one of them first in PATH and LD_LIBRARY_PATH"};
   }
-  return {Level::ok, name, fmt::format("{} is of {}, which weir opens", path, mpi)};
+  return {Level::ok, name, fmt::format("{} belongs to {}, which weir opens", path, mpi)};
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ Findings check_mpi(const Json& description) {
     findings.push_back(check_launcher(name, path, modules));
   }
   if (seen.empty()) {
-    findings.push_back({Level::ok, "mpirun", "not in PATH; ranks of one machine do without",
+    findings.push_back({Level::ok, "mpirun", "not in PATH; not needed for ranks on one machine",
                         "weir run --ranks N"});
   }
   return findings;

@@ -29,8 +29,8 @@ class PaperCommand final : public Command {
     app.add_flag("--quick", options_.quick, "Fewer points, in less than two minutes");
     app.add_option("--figures", options_.figures, "Figures, as 7a,7b [all]")->delimiter(',');
     app.add_option("-o,--output", options_.output,
-                   "Files to write, without .json and .html [paper-NUMBER]");
-    app.add_flag("--fresh", options_.fresh, "Measure again what is in the file");
+                   "Base name of the output files (.json and .html are added) [paper-NUMBER]");
+    app.add_flag("--fresh", options_.fresh, "Discard stored results and measure everything again");
     app.add_flag("--json", json_, "Print one JSON object");
   }
 

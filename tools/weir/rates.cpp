@@ -210,8 +210,7 @@ class RateBook {
       file.flush();
       file.commit();
     } catch (const std::exception& error) {
-      tell(Tone::warning,
-           fmt::format("the rates are not kept for the next time: {}", error.what()));
+      tell(Tone::warning, fmt::format("cannot store the measured rates: {}", error.what()));
     }
   }
 

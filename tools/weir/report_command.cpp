@@ -28,7 +28,7 @@ class ReportCommand final : public Command {
         "  weir report run.json -o report.html\n"
         "  weir report t.json\n"
         "  weir run cholesky --domains sim --report report.html\n");
-    app.add_option("FILE", inputs_, "What run, bench and tune print with --json, and recordings")
+    app.add_option("FILE", inputs_, "JSON output of run, bench or tune, or recordings")
         ->required()
         ->type_name("");
     app.add_option("-o,--output", output_, "File for the page [report.html]");

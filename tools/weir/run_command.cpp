@@ -100,9 +100,11 @@ class RunCommand final : public Command {
     for (const std::string& file : {options_.parameters.output, options_.trace, options_.page}) {
       check_folder(file);
     }
-    check_ending(options_.page, ".html", ".htm", "a report is a page: give it a name with .html");
-    check_ending(options_.trace, ".json", ".pftrace",
-                 "a timeline is JSON or of Perfetto: give it a name with .json or .pftrace");
+    check_ending(options_.page, ".html", ".htm",
+                 "the report is a web page: choose a name that ends in .html");
+    check_ending(
+        options_.trace, ".json", ".pftrace",
+        "the timeline is JSON or a Perfetto trace: choose a name that ends in .json or .pftrace");
     name_files();
     use_wisdom();
     const RunReport report = perform();
@@ -114,11 +116,10 @@ class RunCommand final : public Command {
 
  private:
   void add_own_options(CLI::App& app) {
-    app.add_flag("--tuned", tuned_, "Places, streams, tiles and their shape as 'weir tune' chose");
-    app.add_option(
-           "--ranks", ranks_,
-           "Processes of this machine to run on, as mpirun would, each with its part of the "
-           "cores")
+    app.add_flag("--tuned", tuned_,
+                 "Use the places, streams, policy, tiles and aspect that 'weir tune' chose");
+    app.add_option("--ranks", ranks_,
+                   "Run as this many processes of this machine, which divide its cores")
         ->check(CLI::Range{1, 1024});
   }
 
@@ -129,7 +130,8 @@ class RunCommand final : public Command {
     } catch (const weir::Error& error) {
       if (!found_no_memory(error) || !tasks_may_do_it()) throw;
     }
-    tell(Tone::warning, "too little memory for streams: again by tasks, with --policy finish");
+    tell(Tone::warning,
+         "not enough memory for streams: running again as tasks, with --policy finish");
     options_.policy = "finish";
     return run_application(selected(), options_);
   }
@@ -140,17 +142,18 @@ class RunCommand final : public Command {
     const apps::Application& app = selected();
     if (names_ranks(options_.domains)) {
       if (app.runs_on_ranks()) return;
-      throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT,
-                        fmt::format("{} does not run on domains of other ranks: {}", app.name(),
-                                    app.has_parts() ? "each rank has a part, leave --domains out"
-                                                    : "choose others with --domains"));
+      throw weir::Error(
+          WEIR_STATUS_INVALID_ARGUMENT,
+          fmt::format("{} does not run on domains of other ranks: {}", app.name(),
+                      app.has_parts() ? "each rank computes its own part, remove --domains"
+                                      : "choose others with --domains"));
     }
     const unsigned ranks = ranks_ > 0 ? ranks_ : started_ranks();
     if (ranks < 2 || app.has_parts() || is_rank() || !speaks_for_machine()) return;
     const std::string words =
-        fmt::format("{} each of the {} ranks does all of {}: {}\n",
+        fmt::format("{} each of the {} ranks computes the whole problem of {}: {}\n",
                     paint("weir:", Tone::warning, stderr), ranks, app.name(),
-                    app.runs_on_ranks() ? "--domains 'rank:*' shares it" : "leave --ranks out");
+                    app.runs_on_ranks() ? "--domains 'rank:*' divides it" : "remove --ranks");
     std::fputs(words.c_str(), stderr);
   }
 
@@ -165,8 +168,9 @@ class RunCommand final : public Command {
       const std::string own = file_of_rank(*file);
       const bool others_write = started_ranks() > 1 && fabric_for(options_.domains) == nullptr;
       if (others_write && own == *file && !own.empty()) {
-        tell(Tone::warning,
-             fmt::format("'{}' is of rank 0; the others have .rank1 and so on in its name", own));
+        tell(Tone::warning, fmt::format("'{}' is the file of rank 0; the names of the other ranks' "
+                                        "files contain .rank1 and so on",
+                                        own));
       }
       *file = own;
     }
@@ -181,7 +185,7 @@ class RunCommand final : public Command {
         open_runtime({options_.domains, ""}).wisdom(problem.name(), options_.parameters.n);
     if (!found) {
       if (!speaks_for_machine()) return;
-      tell(Tone::warning, fmt::format("nothing was tuned for this: weir tune {}{}",
+      tell(Tone::warning, fmt::format("no tuning result for this problem; run: weir tune {}{}",
                                       selected().name(), problem_words(app)));
       return;
     }

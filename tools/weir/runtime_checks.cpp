@@ -77,13 +77,15 @@ Finding check_domain(const Runtime& runtime, const Domain& domain) {
     const std::size_t wrong = try_domain(runtime, domain);
     if (wrong > 0) {
       return {Level::problem, check, fmt::format("{} of 4096 numbers come back wrong", wrong),
-              "a card with kernels=skip computes nothing; report any other with weir info --json"};
+              "a device with kernels=skip computes nothing; report other devices with the output "
+              "of weir info --json"};
     }
     return {Level::ok, check,
             fmt::format("upload, kernel, download verified in {}",
                         format_seconds(seconds_since(start)))};
   } catch (const Error& error) {
-    return {Level::problem, check, error.what(), "weir info --json shows what it is made of"};
+    return {Level::problem, check, error.what(),
+            "weir info --json shows the properties of the domain"};
   }
 }
 

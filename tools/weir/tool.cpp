@@ -109,7 +109,7 @@ std::string in_words(const std::string& what) {
   if (const std::size_t range = position(kRange);
       position(kValue) == colon && range != std::string::npos) {
     const std::size_t value = colon + std::string_view(kValue).size();
-    return fmt::format("{}: '{}' is no number {}", option, what.substr(value, range - value),
+    return fmt::format("{}: '{}' is not a number {}", option, what.substr(value, range - value),
                        range_in_words(from(range, kRange)));
   }
   if (const std::size_t choice = position(kChoice); choice != std::string::npos) {
@@ -198,7 +198,8 @@ void Tool::add(std::unique_ptr<Command> command) {
 void Tool::add_help() {
   help_ = app_.add_subcommand("help", "Show the options of a command");
   help_->footer("");
-  help_->add_option("COMMAND", topic_, "What to explain, as run, or run cholesky")->type_name("");
+  help_->add_option("COMMAND", topic_, "Command to explain, such as run, or run cholesky")
+      ->type_name("");
   help_->add_flag("--man", manual_, "Print the manual page of all commands, for: man -l -");
 }
 
@@ -257,7 +258,7 @@ std::string Tool::what_is_wrong(const CLI::ParseError& error) const {
   for (const CLI::App* command : selected().get_subcommands({})) {
     names.push_back(command->get_name());
   }
-  return fmt::format("say what to {}: {}", selected().get_name(), fmt::join(names, ", "));
+  return fmt::format("choose what to {}: {}", selected().get_name(), fmt::join(names, ", "));
 }
 
 ExitCode Tool::usage_error(const CLI::ParseError& error) const {

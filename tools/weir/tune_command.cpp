@@ -82,7 +82,7 @@ class Tuning final : private Stoppable {
   std::string save() noexcept override {
     try {
       return fmt::format(
-          "tuning of {}; what was measured so far is kept, {}: run it again to go on",
+          "tuning of {}; the measurements so far are kept, {}: run the command again to continue",
           application_.name(),
           apps::counted(search_ ? search_->evaluations().size() : 0, "division"));
     } catch (...) {
@@ -273,7 +273,7 @@ std::string Tuning::text() const {
     table.add({paint("why", Tone::faint), reason});
   }
   table.add({paint("measured", Tone::faint),
-             fmt::format("{}, {} of them before, of {} of places and tiles",
+             fmt::format("{}, {} of them in earlier calls, of {} of places and tiles",
                          apps::counted(search_->evaluations().size(), "division"), resumed_,
                          apps::counted(space_.size(), "pair"))});
   if (!samples_.path().empty()) {
@@ -312,7 +312,7 @@ class TuneCommand final : public Command {
  public:
   const char* name() const override { return "tune"; }
   const char* summary() const override {
-    return "Choose places, streams, tiles and their shape; show what was learned";
+    return "Choose places, streams, tiles and their shape; show measured kernel times";
   }
 
   void add_options(CLI::App& app) override {
@@ -323,7 +323,7 @@ class TuneCommand final : public Command {
         "  weir run matmul --n 4096 --tuned\n"
         "  weir tune cholesky --domains sim:clock=virtual,cores=56,gflops=16,kernels=skip\n"
         "  weir tune models --json\n");
-    models_ = app.add_subcommand("models", "How long kernels take, measured by task queues");
+    models_ = app.add_subcommand("models", "Show the kernel times that task queues have measured");
     models_->add_flag("--json", options_.json, "Print one JSON object");
     for (const auto& application : applications_) {
       CLI::App* const command = app.add_subcommand(application->name(), application->summary());
@@ -362,27 +362,28 @@ class TuneCommand final : public Command {
     TuneOptions& o = options_;
     const CLI::Range count{1, 1'000'000};
     add_problem_options(app, o.run, &application);
-    app.add_option("--budget", o.budget_s, "Time that measuring may take, as 60s or 5m [60s]")
+    app.add_option("--budget", o.budget_s, "Time limit for measuring, such as 60s or 5m [60s]")
         ->transform(
             CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
         ->check(CLI::PositiveNumber);
     app.add_option("--evaluations", o.evaluations,
-                   "Divisions that may be measured [a tenth of all, at least 12]")
+                   "Maximum number of divisions to measure [a tenth of all, at least 12]")
         ->check(count);
     if (application.has_tiles()) {
-      app.add_option("--most-tiles", o.most_tiles,
-                     "Tiles along an edge, at most [4 times as many as the application chooses]")
+      app.add_option(
+             "--most-tiles", o.most_tiles,
+             "Maximum number of tiles along an edge [4 times as many as the application chooses]")
           ->check(count);
     }
     app.add_flag("--exhaustive", o.exhaustive,
                  "Measure all numbers of places and tiles within the budget");
-    app.add_flag("--fresh", o.fresh, "Forget what was measured before");
+    app.add_flag("--fresh", o.fresh, "Discard earlier measurements");
     app.add_flag("--json", o.json, "Print one JSON object");
     std::vector<const char*> chosen = {"--places", "--streams", "--policy"};
     if (application.has_shapes()) chosen.push_back("--aspect");
     if (application.has_tiles()) chosen.insert(chosen.end(), {"--tile", "--tiles"});
     for (const char* const option : chosen) {
-      refuse_option(app, option, "weir tune chooses it: leave it out");
+      refuse_option(app, option, "weir tune chooses its value; remove it");
     }
   }
 
@@ -393,8 +394,8 @@ class TuneCommand final : public Command {
 
   static std::string as_text(const Json& models) {
     if (models.empty()) {
-      return "Nothing was measured on this machine yet: weir run cholesky --domains host,sim "
-             "--policy finish\n";
+      return "No kernel times were measured on this machine yet; run: weir run cholesky --domains "
+             "host,sim --policy finish\n";
     }
     Table table;
     table.add({"kernel", "operands", "calls", "mean time", "place"});

@@ -131,7 +131,7 @@ void Balance::add_options(CLI::App& app) {
   app.add_option("--chunks", chunks_, "Sizes of chunks, as 1,2,4 [1,2,3,4,6,8,12,16]")
       ->delimiter(',')
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--ranks", ranks_, "Processes of this machine for figure 11; 1: leave it out [3]")
+  app.add_option("--ranks", ranks_, "Number of ranks for figure 11; 1 skips the figure [3]")
       ->check(CLI::Range(1, 1024));
   app.add_option("--repeat", repeat_, "Runs of each point; the first does not count [3]")
       ->check(CLI::Range(1, 1'000'000));

@@ -35,12 +35,12 @@ class Overhead final : public Experiment {
  public:
   const char* name() const override { return "overhead"; }
   const char* summary() const override {
-    return "What an action, a wait, a dependence and a place cost";
+    return "Cost of an action, a wait, a dependence and a place";
   }
   bool repeats() const override { return false; }
 
   void add_options(CLI::App& app) override {
-    app.add_option("--actions", actions_, "Empty kernels of a round [2000]")
+    app.add_option("--actions", actions_, "Empty kernels per round [2000]")
         ->check(CLI::Range(2, 10'000'000));
   }
 

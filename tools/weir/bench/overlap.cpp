@@ -83,18 +83,19 @@ class Overlap final : public Experiment {
  public:
   const char* name() const override { return "overlap"; }
   const char* summary() const override {
-    return "Transfers against kernels: how close to the longer of them is both?";
+    return "Overlap of transfers and kernels, compared with the longer of the two";
   }
   void add_options(CLI::App& app) override {
     app.add_option("--size", bytes_, "Size of each of the two arrays [16MiB]")
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::Range(std::size_t{1} << 12, std::size_t{1} << 36));
-    app.add_option("--blocks", blocks_, "Blocks that they are divided into [64]")
+    app.add_option("--blocks", blocks_, "Number of blocks of each array [64]")
         ->check(CLI::Range(1, 1024));
     app.add_option("--streams", streams_, "Streams that share the blocks [2]")
         ->check(CLI::Range(1, 64));
     app.add_option("--iterations", iterations_,
-                   "Of the kernel, as 10,20,40 [around the crossing of transfers and kernels]")
+                   "Iterations of the kernel, such as 10,20,40 [around the number at which "
+                   "transfers and kernels take equally long]")
         ->delimiter(',')
         ->check(CLI::Range(1, kMostIterations));
     app.add_flag("--verify", verify_, "Check the results; exit status 5 when they are wrong");

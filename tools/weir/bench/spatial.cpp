@@ -20,18 +20,17 @@ class Spatial final : public Experiment {
  public:
   const char* name() const override { return "spatial"; }
   const char* summary() const override {
-    return "128 kernels on ever more places, without transfers";
+    return "Time of 128 kernels for increasing numbers of places, without transfers";
   }
   void add_options(CLI::App& app) override {
     app.add_option("--places", places_, "Numbers of places, as 1,2,4 [all]")
         ->delimiter(',')
         ->check(CLI::Range(1, std::numeric_limits<int>::max()));
-    app.add_option("--sizes", sizes_,
-                   "Of a block of each array, as 32KiB,1MiB [32KiB,128KiB,512KiB]")
+    app.add_option("--sizes", sizes_, "Block sizes, such as 32KiB,1MiB [32KiB,128KiB,512KiB]")
         ->delimiter(',')
         ->transform(CLI::AsSizeValue(false))
         ->check(CLI::Range(std::size_t{4}, std::size_t{1} << 32));
-    app.add_option("--iterations", iterations_, "Of the kernel [100]")
+    app.add_option("--iterations", iterations_, "Iterations of the kernel [100]")
         ->check(CLI::Range(1, 1 << 20));
   }
 
@@ -81,7 +80,7 @@ class Spatial final : public Experiment {
     std::vector<std::size_t> right(sizes_.size() + 1);
     for (std::size_t i = 0; i < right.size(); ++i) right[i] = i;
     return table.text(2, right) +
-           fmt::format("  ref: one kernel, not divided; {}, whose divisors are strong\n",
+           fmt::format("  ref: one kernel, not divided; {}; divisors of this number are bold\n",
                        apps::counted(cores, "core"));
   }
 

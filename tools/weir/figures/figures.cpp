@@ -55,10 +55,12 @@ void Figures::add_options(CLI::App& app) {
   options_.repeat = 11;
   app.add_option("--apps", names_, "Applications, as matmul,cholesky [those of the paper]")
       ->delimiter(',');
-  app.add_option("--repeat", options_.repeat, "Runs; the first of several does not count [11]")
+  app.add_option("--repeat", options_.repeat,
+                 "Number of runs; with more than one, the first does not count [11]")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("-o,--output", output_, "Files to write, without .json and .html [figures]");
-  app.add_flag("--fresh", fresh_, "Measure again what is in the file");
+  app.add_option("-o,--output", output_,
+                 "Base name of the output files (.json and .html are added) [figures]");
+  app.add_flag("--fresh", fresh_, "Discard stored results and measure everything again");
   app.add_flag("--json", json_, "Print one JSON object");
 }
 
@@ -124,7 +126,7 @@ void Figures::check(const apps::Application& application) const {
     throw CLI::ValidationError(fmt::format("{} {}", name, why));
   };
   if (!application.has_tiles()) {
-    refuse("is not divided into tiles, whose number the figures vary: name others with --apps");
+    refuse("has no tiles, whose number the figures vary: choose other applications with --apps");
   }
   const auto presets = application.presets();
   const bool has_size = std::any_of(presets.begin(), presets.end(), [&](const auto& preset) {
@@ -132,14 +134,14 @@ void Figures::check(const apps::Application& application) const {
   });
   const auto given = [&](const char* option) { return command_->count(option) > 0; };
   if (given("--size") && !has_size) {
-    refuse(fmt::format("has no size '{}': say --n instead of --size", options_.size));
+    refuse(fmt::format("has no size '{}': use --n instead of --size", options_.size));
   }
   if (given("--precision") && !application.has_precision()) {
-    refuse("has no choice of numbers: leave --precision out");
+    refuse("has only one precision: remove --precision");
   }
   for (const char* const option : {"--n", "--seed", "--input"}) {
     if (!given(option) || application.uses(option)) continue;
-    refuse(fmt::format("has no use for {0}: leave {0} out", option));
+    refuse(fmt::format("does not use {0}: remove {0}", option));
   }
 }
 

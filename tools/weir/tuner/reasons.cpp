@@ -21,8 +21,9 @@ class Explanation {
 
   std::vector<std::string> words() {
     if (best_.point == kDefault) {
-      reasons_.push_back(space_.noisy ? "nothing was clearly faster than the default, so that stays"
-                                      : "nothing was faster than the default, so that stays");
+      reasons_.push_back(space_.noisy
+                             ? "no division was clearly faster than the default, which stays"
+                             : "no division was faster than the default, which stays");
     }
     explain_pace();
     explain_places();
@@ -61,7 +62,7 @@ class Explanation {
     const double before = most == &Account::exposed_s ? mine.exposed_s : mine.nothing_s;
     const double now = most == &Account::exposed_s ? theirs.exposed_s : theirs.nothing_s;
     return fmt::format(
-        ", as {} {:.0f} % of the time, here {:.0f} %",
+        ", as {} {:.0f} % of the time, {:.0f} % with the chosen division",
         most == &Account::exposed_s ? "copies that no kernel hides take" : "nothing runs for",
         100 * now / theirs.seconds(), 100 * before / mine.seconds());
   }
@@ -69,9 +70,9 @@ class Explanation {
   std::string more_work(const Account& theirs) const {
     const Account& mine = best_.account;
     if (mine.work_s <= 0) return "";
-    return fmt::format(", as the kernels take {:.0f} % longer in all: {} of them, here {}",
-                       std::max(1.0, 100 * (theirs.work_s / mine.work_s - 1)), theirs.kernels,
-                       mine.kernels);
+    return fmt::format(
+        ", as the kernels take {:.0f} % longer in all: {} of them, {} with the chosen division",
+        std::max(1.0, 100 * (theirs.work_s / mine.work_s - 1)), theirs.kernels, mine.kernels);
   }
 
   std::string more_idle(const Account& theirs) const {
@@ -79,8 +80,9 @@ class Explanation {
       return static_cast<double>(space_.threads) * account.idle_s /
              std::max(1e-12, account.work_s + account.idle_s);
     };
-    return fmt::format(", as {:.2g} of {} are idle while kernels run, here {:.2g}", idle(theirs),
-                       counted(space_.threads, "core"), idle(best_.account));
+    return fmt::format(
+        ", as on average {:.2g} of {} are idle while kernels run, {:.2g} with the chosen division",
+        idle(theirs), counted(space_.threads, "core"), idle(best_.account));
   }
 
   void explain_pace() {
