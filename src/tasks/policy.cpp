@@ -190,8 +190,9 @@ PolicyTable::PolicyTable() {
 }
 
 void PolicyTable::add(const weir_policy_options& options) {
-  if (options.name == nullptr || *options.name == '\0')
+  if (options.name == nullptr || *options.name == '\0') {
     fail_argument("weir_policy_options::name is NULL or empty");
+  }
   if (options.choose == nullptr) fail_argument("policy '{}' has no function", options.name);
   for (const PolicyEntry& entry : entries_) {
     if (entry.name == options.name) {

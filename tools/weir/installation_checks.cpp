@@ -291,9 +291,12 @@ Finding check_python() {
             "pip install weir-runtime, or apt install python3-weir, to use it"};
   }
   if (answer.starts_with("broken")) {
+    const bool numpy_is_missing = answer.find("No module named 'numpy'") != std::string::npos;
     return {Level::warning, check,
             fmt::format("{} cannot import weir:{}", python, answer.substr(6)),
-            fmt::format("{} -m pip install --force-reinstall weir-runtime", python)};
+            numpy_is_missing
+                ? fmt::format("{} -m pip install numpy, or apt install python3-numpy", python)
+                : fmt::format("{} -m pip install --force-reinstall weir-runtime", python)};
   }
   const std::string own = fmt::format("version {} in ", weir_version());
   if (answer.starts_with(own)) return {Level::ok, check, fmt::format("{}: {}", python, answer)};
