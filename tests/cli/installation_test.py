@@ -241,6 +241,10 @@ class Installation(unittest.TestCase):
         self.check_warning(self.python_with("raise ImportError('libstdc++ is missing:\\n apt install it')"),
                            "cannot import weir: libstdc++ is missing: apt install it", fix="weir-runtime")
 
+    def test_a_package_without_numpy_asks_for_numpy(self):
+        self.check_warning(self.python_with("raise ImportError(\"No module named 'numpy'\")"),
+                           "cannot import weir: No module named 'numpy'", fix="pip install numpy")
+
     def test_a_python_that_crashes_is_a_warning(self):
         self.check_warning(self.python_with("import os\nos.abort()"), "was ended by signal 6", fix="import weir")
 
