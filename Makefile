@@ -68,12 +68,12 @@ bench:
 asan:
 	@scripts/setup.sh build test
 	$(call BUILD,asan)
-	@ctest --preset asan
+	@ctest --preset asan -j $$(nproc)
 
 tsan:
 	@scripts/setup.sh build test lint
 	$(call BUILD,tsan-clang)
-	@ctest --preset tsan-clang
+	@ctest --preset tsan-clang -j $$(nproc)
 
 aarch64:
 	@scripts/aarch64.sh

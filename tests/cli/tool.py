@@ -4,6 +4,7 @@ import os
 import subprocess
 
 TOOL = os.environ["WEIR_TOOL"]
+SLOWDOWN = int(os.environ.get("WEIR_TEST_SLOWDOWN", "1"))
 
 
 def weir(*arguments, tool=TOOL, user=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, seconds=60,
@@ -20,7 +21,7 @@ def weir(*arguments, tool=TOOL, user=None, stdout=subprocess.PIPE, stderr=subpro
         stdout=stdout,
         stderr=stderr,
         text=True,
-        timeout=seconds,
+        timeout=SLOWDOWN * seconds,
         env={**environment, **variables},
         check=False,
     )
