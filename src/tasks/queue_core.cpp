@@ -1,9 +1,14 @@
 #include "tasks/queue_core.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/counted.hpp"
+#include "base/text.hpp"
 #include "stream/registry.hpp"
 
 namespace weir::rt {
@@ -12,8 +17,12 @@ namespace {
 
 constexpr std::size_t kMostArguments = 255;
 
-/// Whether the operands fit together in a place's memory.
-bool fits(const QueuePlace& queue_place, const Task& task) noexcept {
+/// What keeps a task from a place whose domain has code for its kernel.
+enum class Obstacle : std::uint8_t { none, overlap, memory };
+
+/// Returns the bytes of device memory that the operands need on a place, and what is in the way.
+std::pair<std::uint64_t, Obstacle> demand_of(const QueuePlace& queue_place,
+                                             const Task& task) noexcept {
   std::uint64_t distinct_bytes = 0;
   for (const PieceUse& own : task.uses()) {
     if (queue_place.memory_of(own.buffer()) == kHostMemory) continue;
@@ -25,12 +34,36 @@ bool fits(const QueuePlace& queue_place, const Task& task) noexcept {
       if (earlier == region) {
         repeated = true;
       } else if ((own.writes() || other->writes()) && overlap(earlier, region)) {
-        return false;
+        return {distinct_bytes, Obstacle::overlap};
       }
     }
     if (!repeated) distinct_bytes += region.bytes();
   }
-  return distinct_bytes <= queue_place.domain().residency().capacity();
+  const bool fits = distinct_bytes <= queue_place.domain().residency().capacity();
+  return {distinct_bytes, fits ? Obstacle::none : Obstacle::memory};
+}
+
+/// Says why none of the places that a task may use can run it. `nearest` has code for its kernel;
+/// null: no place has.
+[[noreturn]] void fail_for_all(const Task& task, const QueuePlace* nearest) {
+  std::string why = fmt::format("kernel '{}' has code for {}: allow such a domain",
+                                task.kernel->name(), task.kernel->backends());
+  if (nearest != nullptr) {
+    const std::string& domain = nearest->domain().name();
+    const auto [bytes, obstacle] = demand_of(*nearest, task);
+    why =
+        obstacle == Obstacle::memory
+            ? fmt::format(
+                  "its operands need {} of domain '{}', which has {}; use smaller "
+                  "operands or raise memory=",
+                  format_size(bytes), domain, format_size(nearest->domain().residency().capacity()))
+            : fmt::format(
+                  "its operands overlap and are written, which domain '{}' with memory of "
+                  "its own does not take; name disjoint regions or allow the host",
+                  domain);
+  }
+  fail(WEIR_STATUS_UNSUPPORTED, "task '{}' can run on none of the places it may run on: {}",
+       task.label(), why);
 }
 
 weir_compute as_compute(const weir_task& task) noexcept {
@@ -102,6 +135,7 @@ void QueueCore::fill_call(Task& task, const weir_task& given) const {
 
 std::uint64_t QueueCore::places_for(const Task& task, const weir_task& given) const {
   std::uint64_t able = 0, allowed = 0;
+  const QueuePlace* nearest = nullptr;  // has code, and the most memory
   for (const QueuePlace& queue_place : places_.all()) {
     const std::uint64_t bit = std::uint64_t{1} << queue_place.index;
     const std::size_t domain = queue_place.domain().index();
@@ -109,7 +143,14 @@ std::uint64_t QueueCore::places_for(const Task& task, const weir_task& given) co
     if (!named || (given.place != nullptr && given.place != queue_place.place)) continue;
     allowed |= bit;
     const KernelCode* const code = task.kernel->code_for(queue_place.domain().info());
-    if (code == nullptr || !fits(queue_place, task)) continue;
+    if (code == nullptr) continue;
+    if (demand_of(queue_place, task).second != Obstacle::none) {
+      const auto memory = [](const QueuePlace& place) {
+        return place.domain().residency().capacity();
+      };
+      if (nearest == nullptr || memory(queue_place) > memory(*nearest)) nearest = &queue_place;
+      continue;
+    }
     if (code->portable != nullptr) {
       code->portable->check(task.kernel->name(), task.uses().size(), task.scalars());
     }
@@ -121,12 +162,7 @@ std::uint64_t QueueCore::places_for(const Task& task, const weir_task& given) co
         "task '{}' may run on no place of queue '{}': its domains and its place leave none",
         task.label(), properties_.name);
   }
-  fail(
-      WEIR_STATUS_UNSUPPORTED,
-      "task '{}' can run on none of the places it may run on: kernel '{}' has code for {}; its "
-      "operands need {} bytes, and only places that work in host memory take operands that overlap "
-      "and are written",
-      task.label(), task.kernel->name(), task.kernel->backends(), task.bytes());
+  fail_for_all(task, nearest);
 }
 
 // ---- Accesses by the program --------------------------------------------------------------------

@@ -782,16 +782,32 @@ TEST(Queues, KernelWithoutCodeForThePlacesIsRefused) {
   check(weir_kernel_register(runtime.handle(), &kernel, &made));
   const std::string failure = failure_of([&] { queue.submit(Kernel(made), {}); });
   EXPECT_TRUE(contains(failure, "unsupported: task 'card.only' can run on none of the places"));
-  EXPECT_TRUE(contains(failure, "kernel 'card.only' has code for cuda"));
+  EXPECT_TRUE(contains(failure, "kernel 'card.only' has code for cuda: allow such a domain"));
 }
 
-TEST(Queues, OperandsLargerThanEveryMemoryAreRefused) {
-  const Runtime runtime("sim:cores=1,memory=1KiB");
+TEST(Queues, OperandsLargerThanEveryMemoryAreRefusedWithTheLargest) {
+  const Runtime runtime("sim:cores=1,memory=1KiB,sim:cores=1,memory=1536");
   const Queue queue = make_queue(runtime);
   const Buffer buffer = runtime.buffer(2048);
   EXPECT_TRUE(
       contains(failure_of([&] { queue.submit(make_add(runtime), {readwrite(buffer.all())}, {1}); }),
-               "unsupported: task 'add' can run on none of the places it may run on"));
+               "unsupported: task 'add' can run on none of the places it may run on: its operands "
+               "need 2 KiB of domain 'sim:1', which has 1.5 KiB; use smaller operands or raise "
+               "memory="));
+}
+
+TEST(Queues, OverlappingOperandsThatAreWrittenAreRefusedOnDevices) {
+  const Runtime runtime("sim:cores=1");
+  const Queue queue = make_queue(runtime);
+  const Buffer buffer = runtime.buffer(8 * sizeof(int));
+  const auto submit = [&] {
+    queue.submit(make_add(runtime),
+                 {readwrite(buffer.elements<int>(0, 4)), readwrite(buffer.elements<int>(2, 4))},
+                 {1});
+  };
+  EXPECT_TRUE(contains(failure_of(submit),
+                       "its operands overlap and are written, which domain 'sim:0' with memory of "
+                       "its own does not take; name disjoint regions or allow the host"));
 }
 
 TEST(Queues, BadOptionsAreRefused) {
