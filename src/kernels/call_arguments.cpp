@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
+#include <utility>
 
 #include "base/counted.hpp"
 #include "base/error.hpp"
@@ -73,6 +75,9 @@ char CallArguments::letter(std::size_t scalar, std::string_view allowed) const {
 std::int64_t CallArguments::integer(std::size_t scalar) const {
   const weir_scalar& given = call_.scalars[scalar];
   if (given.type == WEIR_SCALAR_TYPE_I64) return given.value.i64;
+  if (given.type == WEIR_SCALAR_TYPE_U64 && std::in_range<std::int64_t>(given.value.u64)) {
+    return static_cast<std::int64_t>(given.value.u64);
+  }
   fail_argument("{} is {}: expected an i64", scalar_name(scalar), type_name(given.type));
 }
 

@@ -44,6 +44,14 @@ TEST_F(TileArguments, TypesOfScalars) {
   EXPECT_EQ(c_(3, 4), 3);
 }
 
+TEST_F(TileArguments, UnsignedIntegersInRangeAreTaken) {
+  succeed("blas.dgemm", {weir_scalar_u64('n'), letter('N'), real(1), real(0)},
+          {reads(a_.fill(1)), reads(b_.fill(1)), writes(c_)});
+  EXPECT_EQ(c_(3, 4), 3);
+  refuse_gemm({weir_scalar_u64(std::uint64_t{1} << 63), letter('N'), real(1), real(0)},
+              "scalar 1 (transa) is a u64: expected an i64");
+}
+
 TEST_F(TileArguments, Letters) {
   refuse_gemm({letter('N'), letter('X'), real(1), real(0)},
               "scalar 2 (transb) is 'X': expected a letter of NTC");
