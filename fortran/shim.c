@@ -102,7 +102,8 @@ weir_status weir_fortran_buffer_wrap(weir_runtime* runtime, const CFI_cdesc_t* a
     return refuse("the section has gaps: wrap the whole array, and use sections of it as operands");
   }
   const size_t bytes = bytes_of(array);
-  const weir_status status = weir_buffer_wrap(runtime, array->base_addr, bytes, &options, out_buffer);
+  const weir_status status =
+      weir_buffer_wrap(runtime, array->base_addr, bytes, &options, out_buffer);
   if (status != WEIR_STATUS_OK) return pass(status);
   weir_region whole = weir_region_range(0, bytes);
   if (array->rank > 1) { /* columns, those of all planes in one sequence */

@@ -24,7 +24,8 @@ weir_status weir_fortran_queue_create(weir_runtime* runtime, const char* policy,
                                       weir_place* const* places, size_t place_count,
                                       size_t max_in_flight, weir_queue** out_queue);
 
-/** Makes a buffer of an array without gaps, and describes the array: its first axis and the rest. */
+/** Makes a buffer of an array without gaps, and describes the array: its first axis and the rest.
+ */
 weir_status weir_fortran_buffer_wrap(weir_runtime* runtime, const CFI_cdesc_t* array,
                                      const char* name, weir_buffer** out_buffer,
                                      weir_operand* out_whole);

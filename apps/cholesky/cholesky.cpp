@@ -102,7 +102,8 @@ class Cholesky final : public Workload {
         runtime_(runtime),
         streams_(app_streams),
         queue_(queue),
-        kernels_(runtime, tile_kernel_ending(kernels, tiles_below(given_.rows(), tile), app_streams)),
+        kernels_(runtime,
+                 tile_kernel_ending(kernels, tiles_below(given_.rows(), tile), app_streams)),
         tiles_(runtime, factor_, tile, tile, app_streams.size(), "A"),
         group_(std::min(group_of(given_.rows(), tile, app_streams),
                         most_in_a_group(app_streams, queue != nullptr))),
@@ -411,7 +412,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
-      std::move(matrix), choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n, app_streams)),
+      std::move(matrix),
+      choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n, app_streams)),
       parameters.kernels, runtime, app_streams, parameters.queue);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {

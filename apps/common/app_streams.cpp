@@ -13,8 +13,8 @@ namespace weir::apps {
 namespace {
 
 /// Returns how many places a domain is divided into for kernels that run on all cores of a place.
-/// Four at most, of seven cores or more: with fewer the last kernels leave cores idle, with more each
-/// of them is slow, and the last ones end late.
+/// Four at most, of seven cores or more: with fewer the last kernels leave cores idle, with more
+/// each of them is slow, and the last ones end late.
 std::size_t team_places(const weir_domain_info& info) {
   constexpr std::size_t kMostPlaces = 4, kFewestCores = 7;
   const std::string_view backend = info.backend;

@@ -37,7 +37,8 @@ struct Tasks {
 struct Sharing {
   std::size_t places = 1;   ///< of each domain ("spatial sharing")
   std::size_t streams = 2;  ///< of each place ("temporal sharing")
-  bool teams = false;       ///< divide domains of many cores further, for kernels of all cores of a place
+  bool teams =
+      false;  ///< divide domains of many cores further, for kernels of all cores of a place
 };
 
 /// Divides each domain into places and each place into streams. The first stream of a place has

@@ -80,7 +80,8 @@ class Lu final : public Workload {
       : system_(std::move(matrix), tile),
         streams_(app_streams),
         queue_(queue),
-        kernels_(runtime, tile_kernel_ending(kernels, tiles_of(system_.order(), tile), app_streams)),
+        kernels_(runtime,
+                 tile_kernel_ending(kernels, tiles_of(system_.order(), tile), app_streams)),
         tiles_(runtime, system_.factors, tile, tile, app_streams.size(), "A"),
         pivots_(runtime, system_.pivots, tile, app_streams.size()),
         group_(std::max<std::size_t>(
@@ -283,9 +284,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   const std::size_t tile = choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n));
-  auto lu =
-      std::make_unique<Lu<T>>(std::move(matrix), tile, parameters.kernels, runtime, app_streams,
-                              parameters.queue);
+  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, parameters.kernels, runtime,
+                                    app_streams, parameters.queue);
   lu->write_later(parameters.output, files);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);

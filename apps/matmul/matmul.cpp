@@ -18,8 +18,8 @@ constexpr std::size_t kUsualOrder = 4096;
 constexpr Preset kPresets[] = {
     {"tiny", 100, 32, 0, 0}, {"small", 2000, 500, 0, 0}, {"paper", 6000, 500, 0, 0}};
 
-/// Returns the edge of large tiles, of which each core still gets two, or each place three whose cores
-/// compute a tile together, and which are many enough to hide transfers behind products.
+/// Returns the edge of large tiles, of which each core still gets two, or each place three whose
+/// cores compute a tile together, and which are many enough to hide transfers behind products.
 std::size_t usual_tile(std::size_t n, const AppStreams& app_streams) {
   constexpr std::size_t kUnit = 64, kStreamed = 8, kOfTeams = 6;
   const bool teams = app_streams.teams();

@@ -35,8 +35,8 @@ void stream_by_16(std::byte* to, const std::byte* from, std::size_t bytes) noexc
 
 void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   static const auto stream = __builtin_cpu_supports("avx512f") ? stream_by_64 : stream_by_16;
-  const std::size_t head =
-      std::min(bytes, (kStoredLine - reinterpret_cast<std::uintptr_t>(to) % kStoredLine) % kStoredLine);
+  const std::size_t head = std::min(
+      bytes, (kStoredLine - reinterpret_cast<std::uintptr_t>(to) % kStoredLine) % kStoredLine);
   const std::size_t lines = (bytes - head) / kStoredLine * kStoredLine;
   std::memcpy(to, from, head);
   stream(to + head, from + head, lines);

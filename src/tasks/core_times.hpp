@@ -7,8 +7,8 @@
 
 namespace weir::rt {
 
-/// The estimated completion time of each core of a place. A serial task goes to the core that is free
-/// first, a parallel one to all of them. One thread at a time.
+/// The estimated completion time of each core of a place. A serial task goes to the core that is
+/// free first, a parallel one to all of them. One thread at a time.
 class CoreTimes {
  public:
   explicit CoreTimes(std::size_t cores) : free_ns_(cores, 0) {}

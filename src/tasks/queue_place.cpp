@@ -43,7 +43,8 @@ void QueuePlace::claim(const weir_kernel& kernel, std::int64_t count, std::int64
 
 bool QueuePlace::has_enough() const noexcept {
   const std::uint64_t cores = place->width();
-  const std::uint64_t waiting = load > tasks ? cores : cores + 4;  // a parallel task, or a few serial ones
+  const std::uint64_t waiting =
+      load > tasks ? cores : cores + 4;  // a parallel task, or a few serial ones
   if (load < cores + (saturated ? waiting * 3 / 4 : waiting)) return false;
   const std::uint64_t scale = saturated ? 2 : 1;
   return unmeasured > 0 || scale * load >= kManyTasks * cores ||

@@ -141,13 +141,13 @@ class Run final : private Stoppable {
     }
   }
 
-  /// Places where the options name none: one of each domain, or some for a task queue whose kernels use all
-  /// cores of a place.
+  /// Places where the options name none: one of each domain, or some for a task queue whose kernels
+  /// use all cores of a place.
   static apps::Sharing sharing_of(const apps::Application& application, const RunOptions& options) {
     apps::Sharing sharing = options.sharing;
     const bool serial = options.parameters.kernels == apps::TileKernels::serial;
-    sharing.teams = sharing.places == 0 && !options.policy.empty() && !serial &&
-                    application.has_team_kernels();
+    sharing.teams =
+        sharing.places == 0 && !options.policy.empty() && !serial && application.has_team_kernels();
     sharing.places = std::max<std::size_t>(sharing.places, 1);
     return sharing;
   }
@@ -326,7 +326,8 @@ class Run final : private Stoppable {
   void cancel() noexcept {
     if (queue_.handle() != nullptr) weir_queue_cancel(queue_.handle());
     if (workload_ != nullptr) workload_->cancel();
-    for (std::size_t i = 0; i < app_streams_.size(); ++i) weir_stream_cancel(app_streams_[i].stream.handle());
+    for (std::size_t i = 0; i < app_streams_.size(); ++i)
+      weir_stream_cancel(app_streams_[i].stream.handle());
   }
 
   const RunOptions& options_;

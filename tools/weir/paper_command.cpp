@@ -17,7 +17,9 @@ namespace {
 class PaperCommand final : public Command {
  public:
   const char* name() const override { return "paper"; }
-  const char* summary() const override { return "Measure the figures of a paper again, and compare"; }
+  const char* summary() const override {
+    return "Measure the figures of a paper again, and compare";
+  }
 
   void add_options(CLI::App& app) override {
     app.footer(

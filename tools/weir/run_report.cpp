@@ -223,8 +223,7 @@ std::string RunReport::json() const {
   }
   if (parameters.aspect > 1) json["params"]["aspect"] = parameters.aspect;
   if (parameters.kernels != apps::TileKernels::automatic) {
-    json["params"]["kernels"] =
-        parameters.kernels == apps::TileKernels::team ? "team" : "serial";
+    json["params"]["kernels"] = parameters.kernels == apps::TileKernels::team ? "team" : "serial";
   }
   json["domains"] = domain_names(facts);
   json["places"] = uses_places ? Json(sharing.places) : Json(nullptr);

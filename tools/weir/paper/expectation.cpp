@@ -99,7 +99,7 @@ Json compare_with(const Json& figure, const Json& expectation) {
   constexpr double kMost = std::numeric_limits<double>::infinity();
   const double ours = *value / *over, from = expectation.value("from", -kMost),
                to = expectation.value("to", kMost);
-  std::string expected = to == kMost    ? fmt::format("at least {:g}", from)
+  std::string expected = to == kMost     ? fmt::format("at least {:g}", from)
                          : from < -1e300 ? fmt::format("at most {:g}", to)
                                          : fmt::format("{:g} to {:g}", from, to);
   return judged(expectation, ours, std::move(expected), ours >= from && ours <= to);

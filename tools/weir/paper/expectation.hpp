@@ -17,7 +17,8 @@ std::string as_word(const Json& value);
 /// series and a point, as "streamed@4"; the point is one of x, or first, last, best or worst.
 std::optional<double> value_of(const Json& figure, const std::string& reference);
 
-/// Returns x of the best value of a series: the least time, or the largest rate. Null without values.
+/// Returns x of the best value of a series: the least time, or the largest rate. Null without
+/// values.
 Json best_x(const Json& figure, const std::string& series);
 
 /// Judges an expectation of a figure:
@@ -25,9 +26,9 @@ Json best_x(const Json& figure, const std::string& series);
 ///     {"words": ..., "best": "series", "among": [x, ...]}      where the series is best
 ///     {"words": ..., "value": "reference", "over": "reference", "from": number, "to": number}
 ///
-/// "over" may be left out: the value itself is compared. Returns null where a value was not measured,
-/// or else {"words", "paper", "ours", "expected", "holds", "known"}; "known" says why an expectation
-/// does not hold, and is left out where the reason is not known.
+/// "over" may be left out: the value itself is compared. Returns null where a value was not
+/// measured, or else {"words", "paper", "ours", "expected", "holds", "known"}; "known" says why an
+/// expectation does not hold, and is left out where the reason is not known.
 Json compare_with(const Json& figure, const Json& expectation);
 
 /// Whether a judgement neither holds nor says why.

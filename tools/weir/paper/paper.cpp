@@ -33,9 +33,8 @@ Json description_of(const std::string& number) {
     if (number == each.number) return Json::parse(each.text);
     numbers.emplace_back(each.number);
   }
-  throw weir::Error(WEIR_STATUS_NOT_FOUND,
-                    fmt::format("there is no paper '{}': choose from {}", number,
-                                fmt::join(numbers, ", ")));
+  throw weir::Error(WEIR_STATUS_NOT_FOUND, fmt::format("there is no paper '{}': choose from {}",
+                                                       number, fmt::join(numbers, ", ")));
 }
 
 /// Returns the command of a series with the words of a point in place of their names in braces.
@@ -80,7 +79,9 @@ std::string table_of(const Json& figure) {
     for (const Json& series : all) {
       const Json& its = series.at("x");
       const auto at = std::find(its.begin(), its.end(), xs[i]);
-      row.push_back(at == its.end() ? "" : cell(series.at("values")[static_cast<std::size_t>(at - its.begin())]));
+      row.push_back(at == its.end()
+                        ? ""
+                        : cell(series.at("values")[static_cast<std::size_t>(at - its.begin())]));
     }
     table.add(std::move(row));
   }
@@ -137,14 +138,10 @@ bool Paper::selected(const Json& figure) const {
 }
 
 Json Paper::measured(const Json& figure) {
-  Json result = {{"figure", figure.at("figure")},
-                 {"title", figure.at("title")},
-                 {"x_name", figure.at("x_name")},
-                 {"unit", figure.at("unit")},
-                 {"says", figure.value("says", "")},
-                 {"differs", figure.value("differs", "")},
-                 {"series", Json::array()},
-                 {"expectations", Json::array()}};
+  Json result = {{"figure", figure.at("figure")},    {"title", figure.at("title")},
+                 {"x_name", figure.at("x_name")},    {"unit", figure.at("unit")},
+                 {"says", figure.value("says", "")}, {"differs", figure.value("differs", "")},
+                 {"series", Json::array()},          {"expectations", Json::array()}};
   for (const Json& series : figure.at("series")) {
     result["series"].push_back(figure.contains("bench") ? bench_series(figure, series)
                                                         : run_series(figure, series));
@@ -201,8 +198,9 @@ Json Paper::bench_series(const Json& figure, const Json& series) {
 Json Paper::point(const Json& figure, const std::string& command) {
   Interruption::check();
   if (!known_.contains(command)) {
-    progress_.update(measured_, 0, fmt::format("figure {}: {} measured, now weir run {}",
-                                               as_word(figure.at("figure")), measured_, command));
+    progress_.update(measured_, 0,
+                     fmt::format("figure {}: {} measured, now weir run {}",
+                                 as_word(figure.at("figure")), measured_, command));
     ++measured_;
     try {
       known_[command] = run_words(command);
@@ -233,7 +231,8 @@ void Paper::recall() {
   const auto is = [&](const char* key, const std::string& value) {
     return found.contains(key) && found.at(key) == value;
   };
-  if (!is("schema", kSchema) || !is("version", version_line()) || !found.contains("measured")) return;
+  if (!is("schema", kSchema) || !is("version", version_line()) || !found.contains("measured"))
+    return;
   for (const auto& [command, figures] : found.at("measured").items()) {
     const auto has = [&](const char* key) {
       return figures.contains(key) && figures.at(key).is_number();
@@ -268,11 +267,13 @@ void Paper::write() const {
 }
 
 std::string Paper::text() const {
-  std::string text = fmt::format("{}\n{}\n", paint(description_.at("title").get<std::string>(), Tone::strong),
-                                 description_.at("platform").get<std::string>());
+  std::string text =
+      fmt::format("{}\n{}\n", paint(description_.at("title").get<std::string>(), Tone::strong),
+                  description_.at("platform").get<std::string>());
   for (const Json& figure : figures_) {
-    text += fmt::format("\n{} {} [{}]\n", paint(as_word(figure.at("figure")), Tone::strong),
-                        figure.at("title").get<std::string>(), figure.at("unit").get<std::string>());
+    text +=
+        fmt::format("\n{} {} [{}]\n", paint(as_word(figure.at("figure")), Tone::strong),
+                    figure.at("title").get<std::string>(), figure.at("unit").get<std::string>());
     text += table_of(figure);
     Table table;
     table.add({"", "paper", "here", "expected", ""});

@@ -1,5 +1,5 @@
-// The figures of a paper, measured again: its description names the commands, what the paper says and
-// what must hold.
+// The figures of a paper, measured again: its description names the commands, what the paper says
+// and what must hold.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct Options {
   std::string output;                ///< of the files, without .json and .html
 };
 
-/// Measures the figures of a paper. Writes each value to a file as soon as it is known, and does not
-/// measure it again.
+/// Measures the figures of a paper. Writes each value to a file as soon as it is known, and does
+/// not measure it again.
 class Paper {
  public:
   /// Throws weir::Error if there is no such paper or figure.
