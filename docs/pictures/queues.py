@@ -45,7 +45,7 @@ def coherence():
 
 
 def task_queue():
-    p = Picture(936, 380, "The way of a task",
+    p = Picture(936, 380, "The path of a task",
                 "The program submits tasks in order. Submitted tasks wait in the queue until its owner binds each to a "
                 "place: the policy chooses, coherence enqueues the copies, the stream of the place runs the task. "
                 "Completed tasks return to the owner, which updates the performance model.")
