@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -49,10 +50,18 @@ double allowed(const Machine& machine, const Problem& problem) {
   return returns ? 1.07 : 1.03;
 }
 
+#ifdef WEIR_SANITIZED
+constexpr std::size_t kMachineStep = 8;  // virtual times are the same, and take minutes to compute
+#else
+constexpr std::size_t kMachineStep = 1;
+#endif
+
 TEST_F(QueuePolicies, FinishIsAtLeastAsGoodAsTheOthers) {
   const Problem problems[] = {
       {false, 4096, 128}, {false, 4096, 512}, {true, 4096, 256}, {true, 4096, 512}};
-  for (const Machine& machine : machines()) {
+  const std::vector<Machine> all = machines();
+  for (std::size_t at = 0; at < all.size(); at += kMachineStep) {
+    const Machine& machine = all[at];
     for (const Problem& problem : problems) {
       double best = seconds(machine, problem, "round-robin");
       for (const char* other : {"steal", "locality", "static"}) {
