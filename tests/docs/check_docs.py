@@ -32,6 +32,7 @@ MAIN = re.compile(r"\bint\s+main\s*\(|^\s*program\s+\w+\s*$", re.MULTILINE)
 NO_COMPILE = re.compile(r"<!--\s*weir:\s*no-compile\s+(\S.*?)\s*-->")
 NO_REASON = re.compile(r"<!--\s*weir:\s*no-compile\s*-->")
 VARIES = re.compile(r"<!--\s*weir:\s*output varies\s*-->")
+BASED_ON_IT = re.compile(r"<weir/(weir|conveyor|fabric|grid|pipeline)\.hpp>")  # include weir.hpp
 SECONDS = 60
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-but-set-variable",
          "-Wno-unused-function"]
@@ -128,7 +129,7 @@ class DocsTest:
     def compile(self, block, name, text, *flags):
         """Returns what the compiler said, "" when it is content."""
         suffix, header, standard = LANGUAGES[block.language]
-        if block.language == "cpp" and f"<{header}>" in text:
+        if block.language == "cpp" and BASED_ON_IT.search(text):
             flags = ["-include", header, *flags]  # first, or it is not taken from the precompiled one
         source = self.scratch / (name + suffix)
         source.write_text(text)
