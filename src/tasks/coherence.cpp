@@ -72,9 +72,11 @@ ArrivalEstimate Coherence::arrival_in(const QueuePlace& queue_place,
 }
 
 /// Adds the copies that make_valid() would make of a piece that is not valid in a memory.
-void Coherence::add_copies(const QueuePlace& queue_place, const Piece& piece, std::uint16_t memory,
+void Coherence::add_copies(const QueuePlace& queue_place, Piece& piece, std::uint16_t memory,
                            ArrivalEstimate& arrival) const noexcept {
   arrival.missing_bytes += piece.bytes();
+  if (arrival.largest == nullptr || piece.bytes() > arrival.largest->bytes())
+    arrival.largest = &piece;
   std::int64_t from_ns = std::max({now_ns_, piece.ready_ns, piece.host_storage.ready_ns});
   const Storage* const direct = memory != kHostMemory ? source_for(queue_place, piece) : nullptr;
   if (!piece.valid_on_host() && direct == nullptr) {

@@ -101,6 +101,7 @@ struct ArrivalEstimate {
   std::int64_t ready_ns = 0;        ///< when the operands are in the memory
   std::int64_t copying_ns = 0;      ///< how long links are occupied by the copies
   std::int64_t link_free_ns = 0;    ///< when the memory's link has completed the copies
+  Piece* largest = nullptr;         ///< the largest piece to copy
 };
 
 /// Copies the newest contents of pieces to where tasks run.
@@ -218,7 +219,7 @@ class Coherence {
   void make_room_to_note(Storage& storage, std::size_t uses);
   void note_use(Storage& storage, const Use& use, bool writes) noexcept;
 
-  void add_copies(const QueuePlace& queue_place, const Piece& piece, std::uint16_t memory,
+  void add_copies(const QueuePlace& queue_place, Piece& piece, std::uint16_t memory,
                   ArrivalEstimate& arrival) const noexcept;
 
   Storage& make_valid(QueuePlace& queue_place, Piece& piece, bool reads);

@@ -97,6 +97,8 @@ struct Piece {
   std::uint64_t search_mark = 0;         ///< mark of the last search that visited it
   std::int64_t ready_ns = 0;             ///< estimated time of its newest contents
   std::uint64_t writer_sequence = 0;     ///< sequence number of the bound task that writes those
+  std::int64_t waited_ns = 0;            ///< what its users lost by waiting where it is
+  std::uint64_t waited_sequence = 0;     ///< writer_sequence when the last loss was added
   std::uint32_t owner = Use::kNoPlace;   ///< queue place that last wrote it
   std::array<DeferredUses, 3> deferred;  ///< by UseKind
 

@@ -1,12 +1,14 @@
 #include "tasks/policy.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/thread_role.hpp"
+#include "tasks/piece.hpp"
 
 namespace weir::rt {
 
@@ -65,14 +67,16 @@ class EarliestFinish final : public Policy {
   std::size_t choose(const char*, Candidates candidates, Estimates estimates) override {
     if (candidates.size() == 1) return 0;
     const std::size_t none = candidates.size();
-    std::size_t unknown = none, best = none, cores = 0;
-    std::int64_t least = 0;
+    std::size_t unknown = none, best = none, soonest = none, cores = 0;
+    std::int64_t least = 0, earliest = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const weir_candidate& candidate = candidates[i];
       cores += candidate.cores;
       if (candidate.run_ns >= 0) {
         const std::int64_t cost = cost_of(candidate, estimates[i]);
         if (best == none || cost < least) best = i, least = cost;
+        const std::int64_t end = completion_of(candidate);
+        if (soonest == none || end < earliest) soonest = i, earliest = end;
       } else if (!candidate.full && estimates[i].unmeasured < candidate.cores) {
         if (unknown == none || load_of(candidate) < load_of(candidates[unknown])) unknown = i;
       }
@@ -80,6 +84,7 @@ class EarliestFinish final : public Policy {
     if (unknown != none) return unknown;
     if (best == none) return WEIR_POLICY_LATER;
     if (candidates[best].full) return best;
+    if (soonest != best && pays_to_move(candidates, estimates, best, soonest)) return soonest;
     const double share_ns =
         static_cast<double>(candidates[best].run_ns) / static_cast<double>(cores);
     savings_ns_ = std::min(savings_ns_ + share_ns / kSaved, kMostSaved * share_ns);
@@ -88,6 +93,7 @@ class EarliestFinish final : public Policy {
 
  private:
   static constexpr std::int64_t kCopies = 4;  ///< weight of a copy, besides the wait for it
+  static constexpr std::int64_t kMove = 6;    ///< weight of a copy that moves data, and of one back
   static constexpr double kSaved = 32;        ///< 1/kSaved of the time may go to measurements
   static constexpr double kMostSaved = 256;   ///< tasks for which time is saved up
   static constexpr double kDoubt = 8;         ///< factor by which an unmeasured time may be wrong
@@ -96,8 +102,28 @@ class EarliestFinish final : public Policy {
   /// The completion time of the task, plus a penalty for the time that its copies occupy links:
   /// what was copied once is likely to be copied again.
   static std::int64_t cost_of(const weir_candidate& candidate, const CandidateEstimate& estimate) {
+    return completion_of(candidate) + kCopies * estimate.copying_ns;
+  }
+  static std::int64_t completion_of(const weir_candidate& candidate) {
     return std::max(candidate.free_ns, candidate.ready_ns + candidate.transfer_ns) +
-           candidate.run_ns + kCopies * estimate.copying_ns;
+           candidate.run_ns;
+  }
+
+  /// Whether a task moves its data to the place of its earliest completion, although the copies
+  /// weigh more than it gains. It does if successive tasks on this data have together lost more by
+  /// staying than the copies weigh ("rent or buy"): an iteration uses its data again.
+  static bool pays_to_move(Candidates candidates, Estimates estimates, std::size_t best,
+                           std::size_t soonest) {
+    Piece* const piece = estimates[soonest].largest;
+    if (candidates[soonest].full || piece == nullptr) return false;
+    const std::uint64_t before = std::exchange(piece->waited_sequence, piece->writer_sequence);
+    if (before == piece->writer_sequence) return false;  // contents that many tasks read count once
+    piece->waited_ns += completion_of(candidates[best]) - completion_of(candidates[soonest]);
+    if (piece->waited_ns < kMove * (estimates[soonest].copying_ns - estimates[best].copying_ns)) {
+      return false;
+    }
+    piece->waited_ns = 0;
+    return true;
   }
 
   /// Returns an idle place that was avoided, if its extra cost is saved up, else the best one.

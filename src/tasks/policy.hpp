@@ -12,12 +12,15 @@
 
 namespace weir::rt {
 
+struct Piece;
+
 /// What built-in policies know of a candidate in addition to weir_candidate.
 struct CandidateEstimate {
   std::int64_t copying_ns = 0;    ///< how long its copies occupy links
   std::size_t unmeasured = 0;     ///< its tasks without an estimate
   std::uint64_t tasks_since = 0;  ///< tasks of the kernel bound since the last one there
   PerformanceModel::Source source = PerformanceModel::Source::measured;  ///< origin of its run_ns
+  Piece* largest = nullptr;  ///< the largest piece to copy; null: none
 };
 
 /// Chooses places for the tasks of one queue, one at a time.

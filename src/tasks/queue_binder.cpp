@@ -192,7 +192,7 @@ void PlaceChooser::add_candidate(const Task& task, std::uint64_t bytes, QueuePla
   candidate_places_.push_back(&queue_place);
   estimates_.push_back({arrival.copying_ns, queue_place.unmeasured,
                         bound_[task.kernel->number()] - times.bound_before,
-                        times.curve->source(bytes)});
+                        times.curve->source(bytes), arrival.largest});
 }
 
 PlaceChooser::Times& PlaceChooser::times_of(const Task& task, const QueuePlace& queue_place) {

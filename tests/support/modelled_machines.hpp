@@ -1,4 +1,5 @@
-// Matrix products and Cholesky factorisations as tasks on modelled machines, in virtual time.
+// Matrix products, Cholesky factorisations and stencils as tasks on modelled machines, in virtual
+// time.
 //
 // The bytes of operands and the rates of links are scaled down alike: copies take as long as those
 // of whole tiles, and no study needs the memory of the matrices.
@@ -18,7 +19,7 @@
 
 namespace weir_study {
 
-constexpr double kScale = 1024;
+constexpr double kScale = 512;
 
 /// Cores of a rate, and the link to them; a host has none.
 struct Processor {
@@ -111,6 +112,13 @@ struct Problem {
   }
 };
 
+/// Steps of a stencil on a square grid, divided into strips of rows.
+struct Stencil {
+  std::size_t n, strips, steps;
+
+  double flops_of_strip() const { return 6.0 * static_cast<double>(n * n / strips); }
+};
+
 /// A queue on a modelled machine.
 class Study {
  public:
@@ -144,17 +152,32 @@ class Study {
   /// Returns how many seconds of virtual time a problem takes.
   double run(const Problem& problem) const {
     const weir::Buffer buffer = runtime_.buffer(bytes_of(problem));
-    const auto start = runtime_.now();
-    if (problem.cholesky) {
-      submit_cholesky(buffer, problem);
-    } else {
-      submit_matmul(buffer, problem);
-    }
-    queue_.synchronize();
-    return std::chrono::duration<double>(runtime_.now() - start).count();
+    return seconds_of([&] {
+      if (problem.cholesky) {
+        submit_cholesky(buffer, problem);
+      } else {
+        submit_matmul(buffer, problem);
+      }
+    });
+  }
+  double run(const Stencil& stencil) const {
+    const std::size_t bytes = stencil.n * scaled(1, stencil.n);
+    const weir::Buffer even = runtime_.buffer(bytes), odd = runtime_.buffer(bytes);
+    return seconds_of([&] {
+      for (std::size_t step = 0; step < stencil.steps; ++step) {
+        submit_step(step % 2 == 0 ? even : odd, step % 2 == 0 ? odd : even, stencil);
+      }
+    });
   }
 
  private:
+  template <class Submit>
+  double seconds_of(const Submit& submit) const {
+    const auto start = runtime_.now();
+    submit();
+    queue_.synchronize();
+    return std::chrono::duration<double>(runtime_.now() - start).count();
+  }
   weir::Kernel add_kernel(const char* name) const {
     weir_implementation code = {"host", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
     weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
@@ -216,6 +239,25 @@ class Study {
                         {2 * flops}, {.priority = priority});
         }
       }
+    }
+  }
+
+  /// A strip is its first row, its last one and those between. Each reads the rows beside it, too.
+  void submit_step(const weir::Buffer& now, const weir::Buffer& next,
+                   const Stencil& stencil) const {
+    const std::size_t row = scaled(1, stencil.n), strip = stencil.n / stencil.strips * row;
+    for (std::size_t at = 0; at < stencil.strips * strip; at += strip) {
+      std::vector<weir::Operand> operands;
+      if (at > 0) operands.push_back(weir::read(now.range(at - row, row)));
+      if (at + strip < stencil.strips * strip)
+        operands.push_back(weir::read(now.range(at + strip, row)));
+      for (const auto& [first, bytes] : {std::pair{at, row}, std::pair{at + row, strip - 2 * row},
+                                         std::pair{at + strip - row, row}}) {
+        operands.push_back(weir::read(now.range(first, bytes)));
+        operands.push_back(weir::write(next.range(first, bytes)));
+      }
+      const weir::Scalar flops[] = {stencil.flops_of_strip()};
+      queue_.submit(kernels_[0], operands, flops);
     }
   }
 

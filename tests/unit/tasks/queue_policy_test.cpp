@@ -36,6 +36,7 @@ class QueuePolicies : public testing::Test {
 
 /// Virtual time without what was learned at first, and without the first places that are tried
 /// again.
+template <class Problem>
 double seconds(const Machine& machine, const Problem& problem, const char* policy) {
   const Study study(machine.domains(), policy);
   study.run(problem);
@@ -73,6 +74,21 @@ TEST_F(QueuePolicies, FinishIsAtLeastAsGoodAsTheOthers) {
   }
 }
 
+/// The weight of copies kept strips on one place, whose neighbour was idle in each step.
+TEST_F(QueuePolicies, FinishMovesDataThatEachStepUsesAgain) {
+  const Machine machines[] = {{"1 + 1, slow link", {{1, 1}, {1, 1, 1}}},
+                              {"1 + 1, faster link", {{1, 1}, {1, 1, 4}}},
+                              {"1 + 1:4, slow link", {{1, 1}, {1, 4, 1}}}};
+  for (const Machine& machine : machines) {
+    const weir_study::Stencil stencil{2048, 8, 50};
+    double best = seconds(machine, stencil, "round-robin");
+    for (const char* other : {"steal", "locality", "static"}) {
+      best = std::min(best, seconds(machine, stencil, other));
+    }
+    EXPECT_LE(seconds(machine, stencil, "finish"), 1.1 * best) << machine.name;
+  }
+}
+
 TEST_F(QueuePolicies, TwoRunsTakeTheSameVirtualTime) {
   for (const Machine& machine : machines()) {
     const Problem problem{true, 2048, 256};
@@ -93,7 +109,7 @@ constexpr Problem kProduct{false, 4096, 128};
 
 TEST_F(QueuePolicies, FinishComesBackToAPlaceThatWasSlowInAnEarlierRun) {
   const std::string first = Processor{8, 20}.domain(), second = Processor{8, 21}.domain();
-  Study(first, "finish", true).run({false, 4096, 128, 44});
+  Study(first, "finish", true).run(Problem{false, 4096, 128, 44});
   Study(second, "finish", true).run(kProduct);
   const Study study(first + "," + second, "finish", true);
   study.run(kProduct);
@@ -103,7 +119,7 @@ TEST_F(QueuePolicies, FinishComesBackToAPlaceThatWasSlowInAnEarlierRun) {
 TEST_F(QueuePolicies, FinishDoesNotTrustTimesOfOtherSizes) {
   const Processor host{28, 32.2}, card{60, 16.5, 6.5, 15, "half"};
   Study study(card.domain() + "," + host.domain(), "finish", true);
-  study.run({false, 4096, 256});
+  study.run(Problem{false, 4096, 256});
   {
     Study alone(host.domain(), "finish", true);  // whose times of the smaller size are known then
     alone.run(kProduct);
@@ -179,10 +195,10 @@ TEST_F(QueuePolicies, InfoNamesTheTimesThatAPolicyWentBy) {
   const Machine machine{"", {{1, 1}, {1, 0.0001}}};
   {
     const Study measured(machine.domains(), "round-robin", true);
-    measured.run({false, 256, 128});
+    measured.run(Problem{false, 256, 128});
   }
   const Study study(machine.domains(), "finish", true);
-  study.run({false, 256, 128});
+  study.run(Problem{false, 256, 128});
   const char* const remarks = study.queue().info().remarks;
   ASSERT_NE(remarks, nullptr);
   for (const char* part :
