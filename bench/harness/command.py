@@ -19,6 +19,10 @@ class NotBuilt(Exception):
     """The program, or its device, is not there, or cannot be started: nothing can be said about it."""
 
 
+class Unmeasured(NotBuilt):
+    """The program ran, and nothing can be said: no sample was accepted, or a bound was not reached."""
+
+
 class Failed(Exception):
     """The program ran and failed."""
 

@@ -27,12 +27,12 @@ def parse_arguments(arguments):
         prog="bench/run", description="Measures weir beside its peers, in turn, on this machine."
     )
     parser.add_argument("suite", choices=[*suites(), "all"])
-    parser.add_argument("--quick", action="store_true", help="smaller problems, within 3 minutes")
+    parser.add_argument("--quick", action="store_true", help="smaller problems, within 4 minutes")
     parser.add_argument("--json", action="store_true", help="print the report as JSON, of all a list")
     parser.add_argument("--only", metavar="PATTERN", help="rows whose name matches this expression")
     parser.add_argument("--rounds", metavar="N", type=int,
                         help=f"so many (default: {ROUNDS}, with --quick {QUICK_ROUNDS})")
-    parser.add_argument("--save", metavar="DIR", help="also write DIR/SUITE.json and DIR/SUITE.md")
+    parser.add_argument("--save", metavar="DIR", help="also write DIR/SUITE.json, DIR/SUITE.md, plots")
     parser.add_argument(
         "--build",
         metavar="DIR",
@@ -58,12 +58,13 @@ def parse_arguments(arguments):
 
 def run_suite(name, options):
     """Returns the report of one suite."""
-    groups = importlib.import_module(f"suites.{name}").groups(options.quick)
+    suite = importlib.import_module(f"suites.{name}")
+    groups = suite.groups(options.quick)
     wanted = re.compile(options.only or "", re.IGNORECASE)
     groups = [[row for row in rows if wanted.search(row.name)] for rows in groups]
     groups = [rows for rows in groups if rows]
     measured = measure(groups, options.rounds, options.build)
-    return {
+    report = {
         "suite": name,
         "machine": describe_machine(options.build),
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
@@ -71,6 +72,9 @@ def run_suite(name, options):
             report_row(row, outputs) for rows, outputs in zip(groups, measured) for row in rows
         ],
     }
+    if hasattr(suite, "complete"):
+        suite.complete(report, list(zip(groups, measured)))
+    return report
 
 
 def main(arguments):

@@ -1,7 +1,10 @@
 """Reports as a table for people, as Markdown and as JSON."""
 
 import json
+import re
 from pathlib import Path
+
+from harness.plot import efficiency_plot
 
 COLUMNS = ("name", "ours", "peer", "unit", "peer_name", "ratio", "target", "ok")
 NUMERIC = {"ours", "peer", "ratio"}
@@ -53,9 +56,14 @@ def table(report):
 
 
 def notes(report):
-    """The reasons of what could not be measured."""
-    reasons = {f"{row['name']}: {row['reason']}": True for row in report["rows"] if "reason" in row}
-    return ["", *reasons] if reasons else []
+    """What the suite remarks, and the reasons of what could not be measured."""
+    lines = [*report.get("notes", []), *reasons_of(report)]
+    return ["", *lines] if lines else []
+
+
+def reasons_of(report):
+    rows = (row for row in report["rows"] if "reason" in row)
+    return list({f"{row['name']}: {row['reason']}": True for row in rows})
 
 
 def markdown(report):
@@ -74,8 +82,11 @@ def markdown(report):
         "| " + " | ".join(cell(row, column) for column in COLUMNS) + " |"
         for row in report["rows"]
     ]
+    lines += ["", *report["notes"]] if report.get("notes") else []
+    lines += [line for title in report.get("curves", {})
+              for line in ("", f"![{title}]({plot_name(report, title)})")]
     lines += ["", "## Configurations", ""] + configurations(report)
-    reasons = notes(report)[1:]
+    reasons = reasons_of(report)
     if reasons:
         lines += ["", "## Not measured", ""] + [f"* {reason}" for reason in reasons]
     return "\n".join(lines) + "\n"
@@ -90,9 +101,18 @@ def configurations(report):
     return list(found)
 
 
+def plot_name(report, title):
+    """Returns the file of a plot, beside the report."""
+    words = re.sub(r"[^a-z0-9_]+", "-", title.lower()).strip("-")
+    return f"{report['suite']}-{words.removeprefix(report['suite']).strip('-')}.svg"
+
+
 def save(report, folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     name = report["suite"]
     (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(markdown(report), encoding="utf-8")
+    for title, curves in report.get("curves", {}).items():
+        plot = efficiency_plot(title, curves)
+        (folder / plot_name(report, title)).write_text(plot, encoding="utf-8")

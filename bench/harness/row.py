@@ -72,8 +72,11 @@ def report_row(row, outputs):
     if "reason" in report:
         return report
     if peer:
-        ratios = [ratio(row.unit, *sides) for sides in zip(ours, peer)]
-        if None in ratios:
+        rounds = [sides for sides in zip(ours, peer) if None not in sides]
+        ratios = [ratio(row.unit, *sides) for sides in rounds]
+        if not ratios:
+            report["reason"] = "no round has a figure of both sides"
+        elif None in ratios:
             report["reason"] = f"a figure is 0 {row.unit}: there is no ratio"
         else:
             report["ratio"] = median(ratios)
@@ -89,7 +92,8 @@ def ratio(unit, ours, peer):
 
 
 def read_side(report, side, figure, outputs):
-    """Returns the values of a figure, one for each round, and enters their median and spread.
+    """Returns the values of a figure, one for each round, and enters their median and spread. A value
+    of None is that of a round without a figure.
 
     When its command gave none, enters the reason: a program that failed fails the row.
     """
@@ -100,9 +104,10 @@ def read_side(report, side, figure, outputs):
         if isinstance(problem, Failed):
             report["ok"] = False
         return []
-    report[side] = median(values)
-    report.setdefault("spread", {})[side] = [min(values), max(values)]
-    report["runs"] = len(values)
+    known = [value for value in values if value is not None]
+    report[side] = median(known)
+    report.setdefault("spread", {})[side] = [min(known), max(known)]
+    report["runs"] = len(known)
     ran = figure.configuration(outputs)
     if ran is not None:
         report.setdefault("config", {})[side] = ran
