@@ -40,7 +40,8 @@ packages_of() {
                 $([ -d /usr/share/lmod ] || echo environment-modules)" ;;  # one excludes the other
     "debian docs") echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     "debian bench") echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
-                 libopenmpi-dev openmpi-bin gfortran libcoarrays-openmpi-dev" ;;
+                 libopenmpi-dev openmpi-bin gfortran libcoarrays-openmpi-dev
+                 $(! apt-cache show libomp-16-dev >/dev/null 2>&1 || echo clang-16 libomp-16-dev)" ;;
     "debian lint") echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev codespell" ;;
     "debian release") echo "debootstrap dpkg-dev file lintian python3-venv python3-dev gfortran
                    libopenmpi-dev libmpich-dev" ;;

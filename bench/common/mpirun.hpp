@@ -1,4 +1,4 @@
-// Programs that run as two processes under mpirun.
+// Programs that run as processes under mpirun.
 #pragma once
 
 #include <cstdlib>
@@ -15,15 +15,16 @@ namespace weir_bench {
 /// Whether mpirun has started this process.
 inline bool under_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
-/// Becomes mpirun with two processes of this program, over shared memory or TCP.
-[[noreturn]] inline void become_mpirun(const Arguments& arguments, int count, char** values) {
+/// Becomes mpirun with processes of this program, over shared memory or TCP.
+[[noreturn]] inline void become_mpirun(const Arguments& arguments, int count, char** values,
+                                       std::size_t processes = 2) {
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   const bool tcp = arguments.text("--network", "shm") == "tcp";
   std::vector<std::string> words = {"mpirun.openmpi",
                                     "--oversubscribe",
                                     "-n",
-                                    "2",
+                                    std::to_string(processes),
                                     "--mca",
                                     "pml",
                                     "ob1",

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 # Folders whose sources are named whole; other folders make names from those of tests and programs.
-FOLDERS = ("src", "apps", "tools", "python", "fuzz", "bench/forms", "tests/unit", "tests/conformance",
-           "tests/forms", "tests/relacy")
+FOLDERS = ("src", "apps", "tools", "python", "fuzz", "bench/forms", "bench/metg", "tests/unit",
+           "tests/conformance", "tests/forms", "tests/bench", "tests/relacy")
 SOURCES = {".c", ".cpp"}
 
 
