@@ -141,6 +141,7 @@ int run(int count, char** values) {
   const Arguments arguments(count, values);
   if (!under_mpirun()) {
     leave_cores_to_halves();
+    setenv("OMPI_MCA_orte_execute_quiet", "1", 0);  // a message of a rank is the last one
     const long ranks = arguments.number("--ranks", static_cast<long>(allowed_cores().size()));
     if (ranks < 1) throw std::invalid_argument("--ranks has to be at least 1");
     become_mpirun(arguments, count, values, static_cast<std::size_t>(ranks));

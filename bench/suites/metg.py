@@ -33,10 +33,12 @@ VARIANTS = (
 
 HALVES = f"host:cores={max(CORES // 2, 1)},sim:cores={max(CORES // 2, 1)}"
 QUEUE = ("metg_weir_queue",)
-OTHER_FORMS = (
-    ("queue, a place for each core", ("metg_weir_queue", "--places", CORES), 1.5),
-    ("queue, host and a simulated device", ("metg_weir_queue", "--domains", HALVES), None),
-    ("streams, one place", ("metg_weir_streams",), None))
+OTHER_FORMS = (  # title, program, target, peer
+    ("queue, a place for each core", ("metg_weir_queue", "--places", CORES), 1.5, "libgomp tasks"),
+    ("queue, host and a simulated device", ("metg_weir_queue", "--domains", HALVES), None,
+     "libgomp tasks"),
+    ("queue, two ranks", ("metg_weir_queue", "--ranks", 2), None, "MPI, static"),
+    ("streams, one place", ("metg_weir_streams",), None, "libgomp tasks"))
 TARGETS = {"stencil_1d": 0.8, "nearest": 1.2}
 
 # Name, program, and how many times better the queue on one place has to be. What only runs a graph
@@ -161,11 +163,11 @@ def rows_of(patterns, variant="", options=()):
             wanted = ratio_at_least(bound) if bound else None
             peer = figure(peer_name, program, word)
             rows.append(Row(f"{name}: queue, one place", "us", queue, peer, peer_name, wanted))
-        libgomp = figure(PEERS[0][0], PEERS[0][1], word)
-        for form, program, bound in OTHER_FORMS:
-            ours = figure(f"weir {form}", program, word)
+        programs = {peer_name: program for peer_name, program, _ in PEERS}
+        for form, program, bound, peer_name in OTHER_FORMS:
+            ours, peer = figure(f"weir {form}", program, word), figure(peer_name, programs[peer_name], word)
             target = on_two_cores(None if variant else bound)
-            rows.append(Row(f"{name}: {form}", "us", ours, libgomp, PEERS[0][0], target))
+            rows.append(Row(f"{name}: {form}", "us", ours, peer, peer_name, target))
     return rows
 
 
