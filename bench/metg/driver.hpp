@@ -60,7 +60,10 @@ class Sweep {
     settings_.imbalance = static_cast<double>(arguments.number("--imbalance", 100)) / 100;
     sizes_ = arguments.numbers("--iterations", default_sizes());
     std::sort(sizes_.rbegin(), sizes_.rend());  // slow runtimes need not reach the smallest tasks
-    if (sizes_.back() < 0) throw std::invalid_argument("--iterations must not be negative");
+    if (sizes_.back() < 0 || sampling_.repeats < 1 || sampling_.seconds <= 0) {
+      throw std::invalid_argument(
+          "--iterations must not be negative, --repeats and --sample-us at least 1");
+    }
   }
 
   /// Sweeps over the sizes of tasks for patterns of the form NAME[:WIDTH[:RADIX]], with commas.
@@ -95,10 +98,8 @@ class Sweep {
     for (long size : sizes_) {
       settings_.iterations = static_cast<std::uint64_t>(size);
       points.push_back(measure_size());
-      const nlohmann::json& rate = points.back()["rate"];
-      if (rate.is_null()) continue;
-      best = std::max(best, rate.get<double>());
-      slow = rate.get<double>() < sampling_.stop_below * best ? slow + 1 : 0;
+      best = std::max(best, last_rate_);
+      slow = last_rate_ < sampling_.stop_below * best ? slow + 1 : 0;
       if (slow == 2) break;  // a single one may be bad luck
     }
     return points;
@@ -125,11 +126,12 @@ class Sweep {
     driver_.run();
     std::vector<double> seconds;
     long refused = 0;
+    double last = 0;
     bool was_away = core_is_away();
     const auto wanted = static_cast<std::size_t>(sampling_.repeats);
     for (std::size_t attempt = 0; seconds.size() < wanted; ++attempt) {
       if (attempt >= wanted && retries_-- <= 0) break;
-      const double sample = driver_.largest(driver_.run());
+      const double sample = last = driver_.largest(driver_.run());
       const bool is_away = core_is_away();
       if (was_away || is_away) {
         ++refused;
@@ -139,6 +141,7 @@ class Sweep {
       was_away = is_away;
     }
     driver_.finish();
+    last_rate_ = problem.work() / last;
     return describe(problem, seconds, refused);
   }
 
@@ -173,7 +176,8 @@ class Sweep {
   Gauge gauge_;
   Settings settings_;
   std::vector<long> sizes_;
-  long retries_ = 0;  ///< of refused samples, for the rest of a pattern
+  long retries_ = 0;      ///< of refused samples, for the rest of a pattern
+  double last_rate_ = 0;  ///< of the last sample, refused or not
 };
 
 /// Measures a driver: the JSON object that its program prints. The first argument has the patterns.

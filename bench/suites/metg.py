@@ -23,6 +23,7 @@ PATTERNS = (
     ("no_comm", 2, None), ("stencil_1d_periodic", 2, None), ("dom", 2, None), ("tree", 4, None),
     ("all_to_all", 4, None), ("spread", 4, 5), ("random_nearest", 4, 5))
 QUICK_PATTERNS = 3
+QUICK_SAMPLES = ("--sample-us", 10_000)
 
 # Title, options, and the sizes of a task where those of the program do not suit.
 VARIANTS = (
@@ -122,17 +123,16 @@ def why_none(rounds, peak):
     if not efficiencies:
         return "a core was away in all samples"
     if max(efficiencies) < HALF:
-        return f"no size of a task reaches half of the peak, the best is {max(efficiencies):.0%}"
+        return f"no size of a task reaches half of the peak, the best is {max(efficiencies):.1%}"
     return "the smallest tasks that were measured reach half of the peak"
 
 
 def groups(quick):
     """Rows that are measured together, round by round."""
-    patterns = PATTERNS[:QUICK_PATTERNS] if quick else PATTERNS
-    made = [rows_of(patterns)]
-    if not quick:
-        made += [rows_of(PATTERNS[:1], f", {title}", options) for title, options in VARIANTS]
-    return made
+    if quick:
+        return [rows_of(PATTERNS[:QUICK_PATTERNS], options=QUICK_SAMPLES)]
+    variants = [rows_of(PATTERNS[:1], f", {title}", options) for title, options in VARIANTS]
+    return [rows_of(PATTERNS), *variants]
 
 
 def words_of(pattern, points, radix):

@@ -70,7 +70,7 @@ class MetgTest(unittest.TestCase):
 
     def test_a_figure_says_why_it_is_missing(self):
         cases = ((sizes((None, None), refused=4), "a core was away in all samples"),
-                 (sizes((4, 45), (1, 20)), "the best is 45%"),
+                 (sizes((4, 45), (1, 20)), "the best is 45.0%"),
                  (sizes((4, 95), (1, 60)), "the smallest tasks that were measured reach half"))
         for points, reason in cases:
             report = report_row(Row("a", "us", figure()), {PEAK: [{"value": 100}],
