@@ -1,4 +1,5 @@
-// Empty tasks in a task queue of weir.
+// Empty tasks in a task queue of weir; with --replay, launches of a graph of them.
+#include <weir/graph.hpp>
 #include <weir/weir.hpp>
 
 #include "common/task_shapes.hpp"
@@ -14,7 +15,8 @@ class WeirQueueTasks final : public TaskShapes {
         runtime_(domains_),
         kernel_(runtime_.kernel("empty", [](weir::Call&) { empty_task(); })),
         places_(make_places(static_cast<std::size_t>(arguments.number("--places", 1)))),
-        queue_(make_queue(arguments.text("--policy", "finish"))) {}
+        queue_(make_queue(arguments.text("--policy", "finish"))),
+        replay_(arguments.number("--replay", 0) != 0) {}
 
   double independent(long tasks) override {
     return timed([&] {
@@ -72,7 +74,8 @@ class WeirQueueTasks final : public TaskShapes {
 
   std::string config() const override {
     const std::string policy = queue_.info().policy;
-    return domains_ + ": a queue over " + std::to_string(places_.size()) + " place(s), " + policy;
+    const std::string what = replay_ ? ": launches of a graph, queue over " : ": a queue over ";
+    return domains_ + what + std::to_string(places_.size()) + " place(s), " + policy;
   }
 
  private:
@@ -105,8 +108,17 @@ class WeirQueueTasks final : public TaskShapes {
     weir::check(weir_queue_submit(queue_.handle(), &task, nullptr));
   }
 
+  /// The first call records the graph: what is measured are launches.
   template <class Submit>
-  double timed(Submit&& submit) const {
+  double timed(Submit&& submit) {
+    if (replay_) {
+      if (graph_.handle() == nullptr)
+        graph_ = weir::record(queue_, submit, {.record_only = true});
+      return time_of([&] {
+        graph_.launch();
+        queue_.synchronize();
+      });
+    }
     return time_of([&] {
       submit();
       queue_.synchronize();
@@ -119,6 +131,8 @@ class WeirQueueTasks final : public TaskShapes {
   std::vector<weir::Place> places_;
   WeirCells cells_;
   weir::Queue queue_;
+  const bool replay_;
+  weir::Graph graph_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <weir/domain.h>
 #include <weir/event.h>
 #include <weir/fabric.h>
+#include <weir/graph.h>
 #include <weir/grid.h>
 #include <weir/kernel.h>
 #include <weir/pipeline.h>

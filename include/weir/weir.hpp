@@ -352,6 +352,7 @@ class StreamRef {
       : runtime_(runtime), stream_(stream) {}
 
   weir_stream* handle() const noexcept { return stream_; }
+  weir_runtime* runtime() const noexcept { return runtime_; }
 
   Event compute(const Kernel& kernel, std::initializer_list<Operand> operands,
                 std::initializer_list<Scalar> scalars = {}, const char* name = nullptr) const {
@@ -521,6 +522,7 @@ class Queue {
   Queue(weir_runtime* runtime, weir_queue* owned) : runtime_(runtime), queue_(owned) {}
 
   weir_queue* handle() const noexcept { return queue_.get(); }
+  weir_runtime* runtime() const noexcept { return runtime_; }
 
   Event submit(const Kernel& kernel, std::initializer_list<Operand> operands,
                std::initializer_list<Scalar> scalars = {}, const TaskOptions& wanted = {}) const {

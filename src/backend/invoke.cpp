@@ -34,7 +34,7 @@ weir_status believed(weir_status status) noexcept {
 
 bool call_kernel(weir_host_function function, const weir_call& call, Outcome& failure) noexcept {
   std::optional<std::string> message;
-  call_failure = &message;
+  std::optional<std::string>* const outer = std::exchange(call_failure, &message);
   weir_status status = WEIR_STATUS_OK;
   try {
     status = function(&call);
@@ -44,7 +44,7 @@ bool call_kernel(weir_host_function function, const weir_call& call, Outcome& fa
     failure = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
     status = failure.status;
   }
-  call_failure = nullptr;
+  call_failure = outer;  // a kernel may call others: launches of graphs do
   return status == WEIR_STATUS_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/local_rank.hpp"
 #include "base/log.hpp"
 #include "base/sys.hpp"
+#include "graph/graph.hpp"
 #include "pipeline/pipeline.hpp"
 #include "runtime/backends.hpp"
 #include "share/share.hpp"
@@ -118,6 +119,7 @@ Runtime::~Runtime() {
   reaper().join();
   watchdog_.reset();
   wait_until_no_owners();  // also of streams that the watchdog has queried
+  while (!graphs_.empty()) destroy_graph(graphs_.back().get());
   write_requested_trace();
   report_unreported();
   clear();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <weir/graph.h>
 #include <weir/pipeline.h>
 #include <weir/queue.h>
 #include <weir/runtime.h>
@@ -50,6 +51,10 @@ class Runtime : public Registry {
   Wisdom wisdom(std::string_view problem, std::uint64_t size) const {
     return {machine_name(), domain_list_, problem, size};
   }
+
+  // Graphs.
+  weir_graph* create_graph(const weir_graph_options& options);
+  void destroy_graph(weir_graph* graph) noexcept;
 
   // Shares.
   weir_share* create_share(const weir_share_options& options, EnqueueChunk enqueue);
@@ -102,6 +107,9 @@ class Runtime : public Registry {
   std::vector<Owned<weir_queue>> queues_ WEIR_GUARDED_BY(mutex_);
   /// A failure that a queue reported to a call that then timed out.
   WaitResult unreported_failure_ WEIR_GUARDED_BY(mutex_);
+  std::vector<Owned<weir_graph>> graphs_ WEIR_GUARDED_BY(mutex_);
+  const weir_kernel* graph_kernel_ WEIR_GUARDED_BY(mutex_) = nullptr;  ///< made with the first one
+  std::uint64_t graphs_made_ WEIR_GUARDED_BY(mutex_) = 0;
   std::vector<Owned<weir_share>> shares_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t shares_made_ WEIR_GUARDED_BY(mutex_) = 0;
   std::vector<Owned<weir_pipeline>> pipelines_ WEIR_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Task queues, shares and pipelines of a runtime.
+// Task queues, graphs, shares and pipelines of a runtime.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/thread_role.hpp"
+#include "graph/graph.hpp"
 #include "pipeline/pipeline.hpp"
 #include "runtime/runtime.hpp"
 #include "share/share.hpp"
@@ -89,6 +90,67 @@ void Runtime::with_queues(const std::function<void(const std::vector<weir_queue*
 void Runtime::release_from_queues(weir_buffer& buffer) {
   const PinnedQueues all(*this);
   for (weir_queue* queue : all.list()) queue->release(buffer);
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+namespace {
+
+Graph::Target target_of(weir_queue* queue) {
+  const auto launch = [queue](const weir_compute& compute) {
+    weir_task task = WEIR_TASK_INIT;
+    task.kernel = compute.kernel;
+    task.operands = compute.operands;
+    task.operand_count = compute.operand_count;
+    task.scalars = compute.scalars;
+    task.scalar_count = compute.scalar_count;
+    task.name = compute.name;
+    return weir_queue::check(queue).submit(task, true);
+  };
+  return {[queue]() -> Stream& { return weir_queue::check(queue).stream_to_record(); }, launch};
+}
+
+Graph::Target target_of(weir_stream* stream) {
+  const auto launch = [stream](const weir_compute& compute) {
+    weir_stream& live = weir_stream::check(stream);
+    live.await_room();
+    return live.compute(compute, true);
+  };
+  return {[stream]() -> Stream& { return weir_stream::check(stream); }, launch};
+}
+
+}  // namespace
+
+weir_graph* Runtime::create_graph(const weir_graph_options& options) {
+  std::string name;
+  const weir_kernel* kernel = nullptr;
+  {
+    sys::Lock lock(mutex_);
+    ++graphs_made_;
+    name = options.name != nullptr ? options.name : fmt::format("graph {}", graphs_made_);
+    graphs_.reserve(graphs_.size() + 1);
+    if (graph_kernel_ == nullptr) graph_kernel_ = &Graph::add_kernel(*this);
+    kernel = graph_kernel_;
+  }
+  Graph::Target target =
+      options.queue != nullptr ? target_of(options.queue) : target_of(options.stream);
+  Owned<weir_graph> graph(
+      new weir_graph(std::move(name), std::move(target), *kernel, options.record_only));
+  weir_graph* const handle = graph.get();
+  sys::Lock lock(mutex_);
+  graphs_.push_back(std::move(graph));
+  return handle;
+}
+
+void Runtime::destroy_graph(weir_graph* graph) noexcept {
+  if (destroyed_elsewhere(graph, [this](weir_graph* dead) { destroy_graph(dead); })) return;
+  Owned<weir_graph> dead;  // destroyed after the lock is released
+  sys::Lock lock(mutex_);
+  const auto found = std::find_if(graphs_.begin(), graphs_.end(),
+                                  [graph](const auto& owned) { return owned.get() == graph; });
+  if (found == graphs_.end()) return;
+  dead = std::move(*found);
+  graphs_.erase(found);
 }
 
 // ---- Shares -------------------------------------------------------------------------------------

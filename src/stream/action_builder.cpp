@@ -91,10 +91,6 @@ void ActionBuilder::fill_compute(Action& action, const weir_compute& compute,
                                   : context_.kernels().find(compute.kernel_name);
   action.reserve(compute.operand_count, compute.scalar_count, events.size());
   action.code = &code_of(kernel);
-  if (action.code->portable != nullptr) [[unlikely]] {
-    action.code->portable->check(kernel.name(), compute.operand_count,
-                                 {compute.scalars, compute.scalar_count});
-  }
   const Domain& here = domain_;
   Operand* operand = action.operands().data();
   for (std::size_t i = 0; i < compute.operand_count; ++i, ++operand) {
@@ -103,6 +99,11 @@ void ActionBuilder::fill_compute(Action& action, const weir_compute& compute,
     action.traits.needs_memory |= operand->memory != kHostMemory;
   }
   std::copy_n(compute.scalars, compute.scalar_count, action.scalars().data());
+  if (recorder_ != nullptr) [[unlikely]]
+    recorder_->take_parameters(action.scalars());
+  if (action.code->portable != nullptr) [[unlikely]] {
+    action.code->portable->check(kernel.name(), compute.operand_count, action.scalars());
+  }
   if (!events.empty()) fill_events(action, events);
   if (compute.name != nullptr) action.set_name(compute.name);
 }

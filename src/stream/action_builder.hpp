@@ -11,6 +11,7 @@
 
 #include "core/action.hpp"
 #include "core/kernel.hpp"
+#include "stream/action_recorder.hpp"
 
 namespace weir::rt {
 
@@ -26,6 +27,19 @@ class ActionBuilder {
   ActionBuilder(Context& context, const Domain& domain, const std::string& stream,
                 std::uint64_t serial) noexcept
       : context_(context), domain_(domain), stream_(stream), serial_(serial) {}
+
+  /// Returns false if another recorder is at work.
+  bool begin_recording(ActionRecorder& recorder) noexcept {
+    if (recorder_ != nullptr) return false;
+    recorder_ = &recorder;
+    return true;
+  }
+  void end_recording() noexcept { recorder_ = nullptr; }
+  bool is_recorded() const noexcept { return recorder_ != nullptr; }
+  /// Records a filled action, if there is a recorder. Returns whether the action is enqueued, too.
+  bool record(const Action& action) const {
+    return recorder_ == nullptr || recorder_->record(action);
+  }
 
   void fill_compute(Action& action, const weir_compute& compute,
                     std::span<const weir_event> events);
@@ -56,6 +70,7 @@ class ActionBuilder {
   const std::string& stream_;
   const std::uint64_t serial_;
   std::array<CachedCode, kCodeCache> code_cache_;
+  ActionRecorder* recorder_ = nullptr;
 };
 
 }  // namespace weir::rt

@@ -68,6 +68,11 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     action.traits = {.traced = context().recorder().on(), .has_event = with_event};
     try {
       fill(action);
+      if (!builder_.record(action)) [[unlikely]] {
+        action.recycle();
+        actions_.undo_take(action);
+        return event;
+      }
       if (action.traits.traced || action.traits.timed) [[unlikely]]
         action.reserve_extras();
     } catch (...) {
@@ -86,6 +91,21 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
   }
   if (idle && mailbox_.try_own()) schedule();
   return event;
+}
+
+bool Stream::begin_recording(ActionRecorder& recorder) {
+  const ActionQueue::ProducerLock producer_lock(queue_);
+  return builder_.begin_recording(recorder);
+}
+
+void Stream::end_recording() {
+  const ActionQueue::ProducerLock producer_lock(queue_);
+  builder_.end_recording();
+}
+
+bool Stream::is_recorded() {
+  const ActionQueue::ProducerLock producer_lock(queue_);
+  return builder_.is_recorded();
 }
 
 weir_event Stream::compute(const weir_compute& compute, bool with_event, int priority) {

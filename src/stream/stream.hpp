@@ -13,6 +13,7 @@
 #include "base/handle.hpp"
 #include "core/action.hpp"
 #include "stream/action_builder.hpp"
+#include "stream/action_recorder.hpp"
 #include "stream/executor.hpp"
 
 namespace weir::rt {
@@ -45,6 +46,11 @@ class Stream : public Executor {
   weir_event compute(const weir_compute& compute, bool with_event, int priority = 0);
   weir_event transfer(const weir_transfer& transfer, bool with_event);
   weir_event sync(const weir_sync& sync, bool with_event);
+
+  /// Records what is enqueued from now on. Returns false if a recorder is at work already.
+  bool begin_recording(ActionRecorder& recorder);
+  void end_recording();
+  bool is_recorded();
 
   // For internal queues. The actions themselves wait for events of other streams.
   /// Called before anything is enqueued.

@@ -54,10 +54,26 @@ weir_event Queue::submit(const weir_task& given, bool with_event) {
   } else {
     core_->await_room();
   }
+  if (reductions_->applies_to(given) && direct_ != nullptr && direct_->stream().is_recorded()) {
+    fail(WEIR_STATUS_UNSUPPORTED, "a task with access REDUCE cannot be recorded from queue '{}'",
+         name());
+  }
   const weir_event event = reductions_->applies_to(given) ? reductions_->submit(given, with_event)
                                                           : core_->submit(given, with_event);
   core_->progress();
   return event;
+}
+
+Stream& Queue::stream_to_record() {
+  if (direct_ == nullptr) {
+    fail(
+        WEIR_STATUS_UNSUPPORTED,
+        "queue '{}' cannot be recorded: a graph takes the tasks of a queue with one place, in host "
+        "memory",
+        name());
+  }
+  reductions_->combine_everything();
+  return direct_->stream();
 }
 
 void Queue::combine(weir_buffer* buffer, const weir_region& region, weir_access access) {

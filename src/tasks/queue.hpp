@@ -36,6 +36,9 @@ class Queue {
 
   // Called by the program. They throw Error.
   weir_event submit(const weir_task& task, bool with_event);
+  /// Combines what is being reduced, and returns the stream that gets all tasks, for a recording of
+  /// them. Throws Error{unsupported} if the queue binds tasks to places.
+  Stream& stream_to_record();
   WaitResult acquire(weir_buffer* buffer, const weir_region& region, weir_access access,
                      std::int64_t timeout_ns);
   weir_event flush(weir_buffer* buffer, const weir_region& region);

@@ -82,6 +82,7 @@ class DirectQueue final : public QueueCore {
   static bool is_plain(const weir_task& task) noexcept;
   weir_event submit_plain(const weir_task& task, bool with_event);
 
+  Stream& stream() const noexcept { return stream_; }
   void await_room() override { stream_.await_room(); }
   weir_event submit(const weir_task& task, bool with_event) override;
   weir_event enqueue_access(const weir_operand& operand) override;
