@@ -68,13 +68,13 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     action.traits = {.traced = context().recorder().on(), .has_event = with_event};
     try {
       fill(action);
+      if (action.traits.traced || action.traits.timed) [[unlikely]]
+        action.reserve_extras();
       if (!builder_.record(action)) [[unlikely]] {
         action.recycle();
         actions_.undo_take(action);
         return event;
       }
-      if (action.traits.traced || action.traits.timed) [[unlikely]]
-        action.reserve_extras();
     } catch (...) {
       action.recycle();
       actions_.undo_take(action);
