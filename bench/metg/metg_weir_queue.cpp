@@ -1,8 +1,10 @@
 // Task Bench's patterns in a task queue of weir, which finds the dependences.
 //
 //   metg_weir_queue PATTERNS [--domains LIST] [--places N] [--policy NAME] ...   N places a domain
+//   metg_weir_queue PATTERNS --replay 1 ...   launches of graphs that are recorded before
 //   metg_weir_queue PATTERNS --ranks 2 ...   two processes, each on half of the cores
 #include <weir/fabric.hpp>
+#include <weir/graph.hpp>
 
 #include "common/halves.hpp"
 #include "common/launch.hpp"
@@ -32,7 +34,8 @@ class WeirQueueDriver final : public Driver {
                                    received_.emplace(call.span<Settings>(0)[0]);
                                    problem_ = &*received_;
                                  })),
-        served_(fabric != nullptr && runtime_.serve()) {
+        served_(fabric != nullptr && runtime_.serve()),
+        replay_(arguments.number("--replay", 0) != 0) {
     if (served_) return;
     places_ = places_of(runtime_, static_cast<std::size_t>(arguments.number("--places", 1)));
     queue_ = make_queue(arguments.text("--policy", "finish"));
@@ -48,24 +51,34 @@ class WeirQueueDriver final : public Driver {
     problem_ = &problem;
     outputs_.emplace(runtime_, problem);
     if (settings_.handle() != nullptr) send(problem.settings());
+    if (!replay_) return;
+    graph_ = weir::record(queue_, [this] { submit_all(); }, {.record_only = true});
   }
 
   double run() override {
     queue_.acquire(outputs_->buffer().all(), WEIR_ACCESS_WRITE);
     outputs_->clear();
     const double seconds = time_of([&] {
-      problem_->for_each_task([&](const TaskId& id) { submit(id); });
+      if (replay_) {
+        graph_.launch();
+      } else {
+        submit_all();
+      }
       queue_.synchronize();
     });
     problem_->verify_end([&](std::size_t number) { return outputs_->at(number); });
     return seconds;
   }
 
-  void finish() override { outputs_.reset(); }
+  void finish() override {
+    graph_ = {};
+    outputs_.reset();
+  }
 
   std::string config() const override {
     const std::string policy = queue_.info().policy;
-    return domains_ + ": a queue over " + std::to_string(places_.size()) + " place(s), " + policy;
+    const std::string what = replay_ ? ": launches of a graph, queue over " : ": a queue over ";
+    return domains_ + what + std::to_string(places_.size()) + " place(s), " + policy;
   }
 
  private:
@@ -97,6 +110,10 @@ class WeirQueueDriver final : public Driver {
     return runtime_.queue(options);
   }
 
+  void submit_all() {
+    problem_->for_each_task([this](const TaskId& id) { submit(id); });
+  }
+
   void submit(const TaskId& id) {
     outputs_->operands_of(id, operands_);
     const weir_scalar scalar = weir_scalar_u64(pack(id));
@@ -115,11 +132,12 @@ class WeirQueueDriver final : public Driver {
   std::string domains_;
   weir::Runtime runtime_;
   weir::Kernel kernel_, receive_;
-  bool served_;
+  bool served_, replay_;
   std::vector<weir::Place> places_;
   weir::Buffer settings_;
   weir::Queue queue_;
   std::optional<WeirOutputs> outputs_;
+  weir::Graph graph_;
   std::vector<weir_operand> operands_;
 };
 

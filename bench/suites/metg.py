@@ -34,7 +34,10 @@ VARIANTS = (
 
 HALVES = f"host:cores={max(CORES // 2, 1)},sim:cores={max(CORES // 2, 1)}"
 QUEUE = ("metg_weir_queue",)
+REPLAY = ("metg_weir_queue", "--replay", 1)
 OTHER_FORMS = (  # title, program, target, peer
+    ("replay", REPLAY, 0.4, "MPI, static"),
+    ("replay", REPLAY, None, "Taskflow, run again"),
     ("queue, a place for each core", ("metg_weir_queue", "--places", CORES), 1.5, "libgomp tasks"),
     ("queue, host and a simulated device", ("metg_weir_queue", "--domains", HALVES), None,
      "libgomp tasks"),

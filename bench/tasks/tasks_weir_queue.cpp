@@ -112,8 +112,7 @@ class WeirQueueTasks final : public TaskShapes {
   template <class Submit>
   double timed(Submit&& submit) {
     if (replay_) {
-      if (graph_.handle() == nullptr)
-        graph_ = weir::record(queue_, submit, {.record_only = true});
+      if (graph_.handle() == nullptr) graph_ = weir::record(queue_, submit, {.record_only = true});
       return time_of([&] {
         graph_.launch();
         queue_.synchronize();

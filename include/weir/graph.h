@@ -117,7 +117,7 @@ typedef struct weir_graph_info {
 
 WEIR_API weir_status weir_graph_get_info(weir_graph* graph, weir_graph_info* out_info);
 
-/** Ends a recording that is under way, waits for all launches, and frees the graph. NULL is
+/** Ends a recording that has not ended, waits for all launches, and frees the graph. NULL is
  * ignored. Inside a kernel or a callback a thread of the runtime destroys it later. */
 WEIR_API void weir_graph_destroy(weir_graph* graph);
 

@@ -72,11 +72,11 @@ Graph::~Graph() {
   const sys::Lock lock(mutex_);
   try {
     wait_for_events(context_, launches_, WEIR_WAIT_MODE_ALL, -1);
-  } catch (...) {  // of a stream that is gone: nothing runs
+  } catch (...) {  // of a destroyed stream: nothing runs
   }
 }
 
-/// Ends the recording, unless the stream is gone.
+/// Ends the recording, unless the stream is destroyed.
 void Graph::detach() noexcept {
   sys::Lock lock(mutex_);
   if (!std::exchange(recording_, false)) return;

@@ -19,7 +19,7 @@ namespace weir::rt {
 /// Records the actions of a stream, and launches them as one action. Any thread.
 class Graph : private ActionRecorder {
  public:
-  /// What is recorded. The functions throw Error if it is gone.
+  /// What is recorded. The functions throw Error if it is destroyed.
   struct Target {
     std::function<Stream&()> stream;
     std::function<weir_event(const weir_compute&)> enqueue;  ///< with an event

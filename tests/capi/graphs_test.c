@@ -127,7 +127,7 @@ static void a_recording_may_be_left(void) {
   set_up(&f);
   weir_queue* const queue = make_queue_of(&f);
   weir_graph_destroy(begin(queue, "left"));
-  CHECK_OK(submit(queue, "add", f.x, weir_scalar_f64(1)));  // by nobody
+  CHECK_OK(submit(queue, "add", f.x, weir_scalar_f64(1)));  // unrecorded
   CHECK_OK(weir_queue_synchronize(queue, SOON));
   weir_graph* const open = begin(queue, "open");
   CHECK_OK(submit(queue, "add", f.x, weir_scalar_f64(1)));

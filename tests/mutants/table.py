@@ -10,6 +10,7 @@ PROGRAMS = ("scheduled_programs", "random_programs")
 PIPELINES = ("scheduled_pipelines",)
 SHARES = ("scheduled_shares",)
 QUEUES = ("scheduled_queues",)
+GRAPHS = ("unit_graph", "scheduled_graphs")
 SPEEDS = ("unit_share",)
 DEVICE_STAGES = ("unit_pipeline",)
 FABRIC = ("unit_fabric",)
@@ -366,6 +367,43 @@ MUTANTS = [
     Mutant("chunks of a place that becomes slower grow", "src/share/throughput_meter.cpp",
            "  if (ratio < 1 && !explained) {\n    grain_ = 1;\n    growing_ = false;\n  } else "
            "if (!growing_) {", "  static_cast<void>(explained);\n  {", SPEEDS),
+    # Graphs.
+    Mutant("calls of a graph ignore earlier readers", "src/graph/dependences.cpp",
+           "if (writes) found.insert(found.end(), readers.begin(), readers.end());", "", GRAPHS),
+    Mutant("calls of a graph ignore overlapping pieces", "src/graph/dependences.cpp",
+           "pieces[peer].add_conflicts(use.writes(), found);", "static_cast<void>(peer);", GRAPHS),
+    Mutant("a seat waits for the step before", "src/graph/schedule.cpp",
+           "schedule_.waits_.push_back({from, position});",
+           "schedule_.waits_.push_back({from, position - 1});", GRAPHS),
+    Mutant("a clock knows more than it may", "src/graph/schedule.cpp",
+           "clock[of] = std::max(clock[of], known[of]);",
+           "clock[of] = std::max(clock[of], known[of] + (of == from ? 1u : 0u));", GRAPHS),
+    Mutant("an awaited position is not published", "src/graph/schedule.cpp",
+           "schedule_.steps_[from][position - 1].awaited = true;", "", GRAPHS),
+    Mutant("a position is published before its call", "src/graph/launch_run.cpp",
+           "    run_call(step.call, seats_[seat], nullptr);\n    ++done;\n"
+           "    if (step.awaited) publish(positions_[seat], done);",
+           "    ++done;\n    if (step.awaited) publish(positions_[seat], done);\n"
+           "    run_call(step.call, seats_[seat], nullptr);", GRAPHS),
+    Mutant("no sleeper of a graph is woken", "src/graph/launch_run.cpp",
+           "if (position.sleepers.load(std::memory_order_seq_cst) > 0) sys::wake_all(position.done);",
+           "", ("scheduled_graphs",)),
+    Mutant("calls run although one before them failed", "src/graph/launch_run.cpp",
+           "if (alarm_.load(std::memory_order_relaxed) && depends_on_failed(number)) [[unlikely]] {",
+           "if (false) {", GRAPHS),
+    Mutant("what was left out does not count as failed", "src/graph/launch_run.cpp",
+           "    failed_[number] = true;\n    return;", "    return;", GRAPHS),
+    Mutant("a launch names the last failure", "src/graph/launch_run.cpp",
+           "if (failure_.ok() || call < first_failed_) {", "{", GRAPHS),
+    Mutant("a launch keeps the failures of the last one", "src/graph/launch_run.cpp",
+           "if (alarm_.load()) std::ranges::fill(failed_, 0);", "", GRAPHS),
+    Mutant("a launch keeps the parameters of the last one", "src/graph/launch_run.cpp",
+           "parameters.empty() ? list_.scalars()[parameter.scalar]",
+           "parameters.empty() ? scalars_[parameter.scalar]", GRAPHS),
+    Mutant("two buffers of a graph may be one", "src/graph/graph.cpp",
+           "if (twice != sorted.end()) {", "if (false) {", GRAPHS),
+    Mutant("a graph goes while a launch runs", "src/graph/graph.cpp",
+           "    wait_for_events(context_, launches_, WEIR_WAIT_MODE_ALL, -1);\n", "", GRAPHS),
     # Conveyors and halos.
     Mutant("a seed draws before all ranks wait", "src/fabric/inproc.cpp",
            "    if (!is_idle(rank)) return check_absent(rank);\n", "",

@@ -54,6 +54,8 @@ ITEMS = [
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("random programs of tasks on the scheduler", "scheduled_queues",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
+    Item("random graphs on the scheduler", "scheduled_graphs",
+         amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("random shares on the scheduler", "scheduled_shares",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("weak memory (Relacy)", "relacy", arguments=(10**7,)),

@@ -30,7 +30,7 @@ std::string trial(const Plan& plan) {
 
 TEST(ScheduledGraphs, EqualTheirSequentialExecution) {
   schedule::run_trials(
-      "scheduled_graphs", "graphs", 500, [](std::uint64_t seed) { return Plan{seed}; }, trial);
+      "scheduled_graphs", "graphs", 2'000, [](std::uint64_t seed) { return Plan{seed}; }, trial);
 }
 
 }  // namespace
