@@ -125,6 +125,62 @@ void walk_queue(const Flows& flows) {
 
 namespace {
 
+/// Records calls on all rows in a stream, and launches them twice.
+void walk_graph_in(const Flows& flows, weir_stream* stream) {
+  const weir_region whole = weir_region_range(0, sizeof rows);
+  weir_graph_options options = WEIR_GRAPH_OPTIONS_INIT;
+  options.stream = stream;
+  weir_graph* graph = nullptr;
+  std::memset(rows, 0, sizeof rows);
+  if (!flows.took(weir_stream_upload(stream, flows.grid, whole, nullptr), "an upload") ||
+      !flows.took(weir_graph_begin(&options, &graph), "graph_begin")) {
+    return;
+  }
+  int calls = 0;
+  for (std::size_t i = 0; i < kTasks * kRows; ++i) {
+    weir_compute compute = WEIR_COMPUTE_INIT;
+    const weir_operand row = {flows.grid, row_of(i % kRows), WEIR_ACCESS_READ_WRITE};
+    compute.kernel = flows.add;
+    compute.operands = &row;
+    compute.operand_count = 1;
+    if (flows.took(weir_stream_compute(stream, &compute, nullptr), "a recorded call")) ++calls;
+  }
+  bool all = flows.took(weir_graph_end(graph), "graph_end");
+  for (int launch = 0; launch < 2 && all; ++launch)
+    all = flows.took(weir_graph_launch(graph, nullptr, nullptr), "graph_launch");
+  all = flows.took(weir_stream_download(stream, flows.grid, whole, nullptr), "a download") && all;
+  all = flows.took(weir_stream_synchronize(stream, kLong), "the end of launches") && all;
+  int sum = 0;
+  for (const auto& row : rows) sum += row[0];
+  if (all && sum != 3 * calls) {
+    flows.report.blame("two launches of %d calls gave %d", calls, sum);
+  }
+  weir_graph_destroy(graph);
+}
+
+}  // namespace
+
+void walk_graph(const Flows& flows) {
+  const std::uint32_t core = 0;
+  weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
+  options.cores = &core;
+  options.core_count = 1;
+  options.oversubscribe = true;
+  weir_place* place = nullptr;
+  weir_stream* stream = nullptr;
+  if (!flows.took(weir_place_create(weir_runtime_get_domain(flows.runtime, 0), &options, &place),
+                  "the place of a graph")) {
+    return;
+  }
+  if (flows.took(weir_stream_create(place, nullptr, &stream), "the stream of a graph")) {
+    walk_graph_in(flows, stream);
+    weir_stream_destroy(stream);
+  }
+  weir_place_destroy(place);
+}
+
+namespace {
+
 /// The last place that has room.
 std::size_t choose_place(const char*, const weir_candidate* candidates, std::size_t count, void*) {
   for (std::size_t i = count; i-- > 0;) {
@@ -537,6 +593,7 @@ void walk_flows(const Route& route, const char*, Report& report) {
   options.domains = route.domains;
   if (open_flows(flows, options) && wrap_flows(flows)) {
     walk_queue(flows);
+    walk_graph(flows);
     walk_cancel(flows);
     walk_wisdom(flows);
     walk_share(flows);

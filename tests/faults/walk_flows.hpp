@@ -30,6 +30,8 @@ bool wrap_flows(Flows& flows);
 
 /// Tasks on each row, which are then summed. All of it is right when nothing said otherwise.
 void walk_queue(const Flows& flows);
+/// Calls on each row, recorded in a graph that is launched.
+void walk_graph(const Flows& flows);
 /// Copies items, in chunks, on all domains.
 void walk_share(const Flows& flows);
 
