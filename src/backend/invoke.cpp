@@ -21,7 +21,14 @@ weir_status believed(weir_status status) noexcept {
   return known && !runtimes ? status : WEIR_STATUS_KERNEL_ERROR;
 }
 
-[[gnu::cold]] Outcome failed(weir_status status, std::optional<std::string>& message) noexcept {
+}  // namespace
+
+KernelCaller::KernelCaller() noexcept : outer_(std::exchange(call_failure, &message_)) {}
+
+KernelCaller::~KernelCaller() { call_failure = outer_; }
+
+[[gnu::cold]] Outcome KernelCaller::failed(weir_status status) noexcept {
+  std::optional<std::string> message = std::exchange(message_, {});
   try {
     if (!message) message = fmt::format("the kernel returned {}", status_name(status));
     return {believed(status), std::move(*message)};
@@ -30,22 +37,14 @@ weir_status believed(weir_status status) noexcept {
   }
 }
 
-}  // namespace
+[[gnu::cold]] Outcome KernelCaller::thrown() noexcept {
+  message_.reset();
+  return current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+}
 
 bool call_kernel(weir_host_function function, const weir_call& call, Outcome& failure) noexcept {
-  std::optional<std::string> message;
-  std::optional<std::string>* const outer = std::exchange(call_failure, &message);
-  weir_status status = WEIR_STATUS_OK;
-  try {
-    status = function(&call);
-    if (status != WEIR_STATUS_OK) [[unlikely]]
-      failure = failed(status, message);
-  } catch (...) {
-    failure = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
-    status = failure.status;
-  }
-  call_failure = outer;  // a kernel may call others: launches of graphs do
-  return status == WEIR_STATUS_OK;
+  KernelCaller caller;
+  return caller.call(function, call, failure);
 }
 
 Outcome invoke(const Job& job) noexcept {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "backend/invoke.hpp"
 #include "backend/team.hpp"
 #include "core/kernel.hpp"
 
@@ -27,7 +26,10 @@ LaunchRun::LaunchRun(const CallList& list, const Dependences& dependences, std::
       seats_(seats),
       scalars_(list.scalars()),
       failed_(list.calls().size()) {
-  for (Seat& seat : seats_) seat.views.resize(list.most_uses());
+  for (Seat& seat : seats_) {
+    seat.views.resize(list.most_uses());
+    seat.arguments.operands = seat.views.data();
+  }
   for (std::uint32_t piece = 0; piece < list.pieces().size(); ++piece)
     views_.push_back(list.view_of({piece, WEIR_ACCESS_READ}));
 }
@@ -52,7 +54,10 @@ Outcome LaunchRun::run(const weir_call& launch, std::span<const weir_scalar> par
   prepare(launch, parameters);
   for (const Schedule::Phase& phase : schedule_.phases()) {
     if (phase.parallel) {
-      run_call(phase.call, seats_.front(), launch.team);
+      KernelCaller caller;
+      seats_.front().arguments.team = launch.team;
+      run_call(phase.call, seats_.front(), caller);
+      seats_.front().arguments.team = nullptr;
     } else if (seats_.size() == 1) {
       run_steps(phase, 0);
     } else {
@@ -69,17 +74,19 @@ Outcome LaunchRun::run(const weir_call& launch, std::span<const weir_scalar> par
   return std::exchange(failure_, {});
 }
 
-void LaunchRun::run_steps(const Schedule::Phase& phase, std::size_t seat) noexcept {
-  std::uint32_t done = phase.first[seat];
-  for (const Schedule::Step& step : schedule_.steps_of(phase, seat)) {
+void LaunchRun::run_steps(const Schedule::Phase& phase, std::size_t number) noexcept {
+  KernelCaller caller;
+  Seat& seat = seats_[number];
+  std::uint32_t done = phase.first[number];
+  for (const Schedule::Step& step : schedule_.steps_of(phase, number)) {
     for (const Schedule::Wait& wait : schedule_.waits_of(step)) await(wait);
-    run_call(step.call, seats_[seat], nullptr);
+    run_call(step.call, seat, caller);
     ++done;
-    if (step.awaited) publish(positions_[seat], done);
+    if (step.awaited) publish(positions_[number], done);
   }
 }
 
-void LaunchRun::run_call(std::uint32_t number, Seat& seat, weir_team* team) noexcept {
+void LaunchRun::run_call(std::uint32_t number, Seat& seat, KernelCaller& caller) noexcept {
   if (alarm_.load(std::memory_order_relaxed) && depends_on_failed(number)) [[unlikely]] {
     failed_[number] = true;
     return;
@@ -90,17 +97,13 @@ void LaunchRun::run_call(std::uint32_t number, Seat& seat, weir_team* team) noex
     seat.views[i] = views_[uses[i].piece];
     seat.views[i].access = uses[i].access;
   }
-  weir_call arguments{};
-  arguments.scalars = scalars_.data() + call.first_scalar;
-  arguments.scalar_count = call.scalar_count;
-  arguments.operands = seat.views.data();
-  arguments.operand_count = call.use_count;
-  arguments.team = team;
-  arguments.name = call.name;
-  arguments.payload = call.code->payload;
-  Outcome failure;
-  if (!call_kernel(call.code->function, arguments, failure)) [[unlikely]]
-    fail(number, std::move(failure));
+  seat.arguments.scalars = scalars_.data() + call.first_scalar;
+  seat.arguments.scalar_count = call.scalar_count;
+  seat.arguments.operand_count = call.use_count;
+  seat.arguments.name = call.name;
+  seat.arguments.payload = call.code->payload;
+  if (!caller.call(call.code->function, seat.arguments, seat.failure)) [[unlikely]]
+    fail(number, seat.failure);
 }
 
 /// A seat seldom waits long: then it polls. Its core may be needed for what it waits for.
@@ -133,7 +136,7 @@ bool LaunchRun::depends_on_failed(std::uint32_t call) const noexcept {
                              [this](std::uint32_t earlier) { return failed_[earlier] != 0; });
 }
 
-void LaunchRun::fail(std::uint32_t call, Outcome failure) noexcept {
+void LaunchRun::fail(std::uint32_t call, Outcome& failure) noexcept {
   failed_[call] = true;
   try {
     failure.message = fmt::format("call {} of {}, '{}': {}", call + 1, list_.calls().size(),

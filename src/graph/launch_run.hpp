@@ -7,6 +7,7 @@
 
 #include <weir/kernel.h>
 
+#include "backend/invoke.hpp"
 #include "base/error.hpp"
 #include "base/threads.hpp"
 #include "graph/schedule.hpp"
@@ -35,18 +36,20 @@ class LaunchRun {
     sys::Atomic<std::uint32_t> done{0};
     sys::Atomic<std::uint32_t> sleepers{0};
   };
-  /// What a seat needs to call kernels.
+  /// What a seat gives to kernels.
   struct alignas(64) Seat {
     std::vector<weir_view> views;
+    weir_call arguments{};
+    Outcome failure;
   };
 
   void prepare(const weir_call& launch, std::span<const weir_scalar> parameters);
-  void run_steps(const Schedule::Phase& phase, std::size_t seat) noexcept;
-  void run_call(std::uint32_t call, Seat& seat, weir_team* team) noexcept;
+  void run_steps(const Schedule::Phase& phase, std::size_t number) noexcept;
+  void run_call(std::uint32_t call, Seat& seat, KernelCaller& caller) noexcept;
   void await(const Schedule::Wait& wait) noexcept;
   static void publish(Position& position, std::uint32_t done) noexcept;
   bool depends_on_failed(std::uint32_t call) const noexcept;
-  void fail(std::uint32_t call, Outcome failure) noexcept;
+  void fail(std::uint32_t call, Outcome& failure) noexcept;
 
   const CallList& list_;
   const Dependences& dependences_;

@@ -381,10 +381,10 @@ MUTANTS = [
     Mutant("an awaited position is not published", "src/graph/schedule.cpp",
            "schedule_.steps_[from][position - 1].awaited = true;", "", GRAPHS),
     Mutant("a position is published before its call", "src/graph/launch_run.cpp",
-           "    run_call(step.call, seats_[seat], nullptr);\n    ++done;\n"
-           "    if (step.awaited) publish(positions_[seat], done);",
-           "    ++done;\n    if (step.awaited) publish(positions_[seat], done);\n"
-           "    run_call(step.call, seats_[seat], nullptr);", GRAPHS),
+           "    run_call(step.call, seat, caller);\n    ++done;\n"
+           "    if (step.awaited) publish(positions_[number], done);",
+           "    ++done;\n    if (step.awaited) publish(positions_[number], done);\n"
+           "    run_call(step.call, seat, caller);", GRAPHS),
     Mutant("no sleeper of a graph is woken", "src/graph/launch_run.cpp",
            "if (position.sleepers.load(std::memory_order_seq_cst) > 0) sys::wake_all(position.done);",
            "", ("scheduled_graphs",)),

@@ -199,8 +199,8 @@ std::string run_random_graph(RandomProgram& program, std::mt19937& random, const
                              const Submit& submit, const Finish& finish) {
   const bool record_only = random() % 2 == 0;
   const Graph graph = record(target, [&] { program.submit(submit); }, {.record_only = record_only});
-  if (!record_only) program.model({0, 1, 2}, 7);
   finish();
+  if (!record_only) program.model({0, 1, 2}, 7);
   std::string wrong = program.difference();
   for (int launch = 0; launch < 6 && wrong.empty(); ++launch) {
     std::vector<std::size_t> bound{0, 1, 2, 3, 4};
