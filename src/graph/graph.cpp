@@ -7,7 +7,6 @@
 
 #include "backend/invoke.hpp"
 #include "backend/team.hpp"
-#include "base/thread_role.hpp"
 #include "core/buffer.hpp"
 #include "stream/context.hpp"
 #include "stream/domain.hpp"
@@ -205,9 +204,9 @@ weir_event Graph::launch(const weir_graph_launch_options& options) {
   compute.name = name_.c_str();
   {
     const sys::Lock lock(mutex_);
-    if (launches_.size() >= kManyLaunches && !NoWaitScope::active()) {
+    if (launches_.size() >= kManyLaunches) {
       std::erase_if(launches_, [this](const weir_event& event) {
-        return !wait_for_events(context_, {&event, 1}, WEIR_WAIT_MODE_ALL, 0).timed_out();
+        return context_.slot_of(event).event.is_complete(event.opaque[1]);
       });
     }
     launches_.reserve(launches_.size() + ++enqueuing_);
