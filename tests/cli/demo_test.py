@@ -25,6 +25,9 @@ class Demo(unittest.TestCase):
             return subprocess.run([sys.executable, SCRIPT, file.name], capture_output=True,
                                   text=True, check=True).stdout
 
+    def test_the_result_names_the_version(self):
+        self.assertIn(f"weir {self.result['version']}", weir("--version").stdout)
+
     def test_the_peak_is_measured_before_and_after(self):
         peak = self.result["gemm_peak"]
         self.assertEqual(len(peak["samples"]), 2)

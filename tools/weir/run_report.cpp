@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <weir/version.h>
 
 #include "report/page.hpp"
 #include "terminal.hpp"
@@ -208,6 +209,7 @@ std::string RunReport::json() const {
   const Json facts = Json::parse(description);
   Json json;
   json["schema"] = "weir.run/1";
+  json["version"] = weir_version();
   json["app"] = application;
   json["command"] = command;
   json["params"] = {{"n", n},
