@@ -13,8 +13,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr unsigned kPauses = 64;  ///< about 2 us: longer than a hand-over between cores takes
-constexpr unsigned kYields = 64;  ///< before a waiting thread sleeps
+constexpr unsigned kPauses = 400;  ///< some 10 us, which few hand-overs between cores take
 
 }  // namespace
 
@@ -106,16 +105,13 @@ void LaunchRun::run_call(std::uint32_t number, Seat& seat, KernelCaller& caller)
     fail(number, seat.failure);
 }
 
-/// A seat seldom waits long: then it polls. Its core may be needed for what it waits for.
+/// Polls, and then sleeps: a thread that is woken gets a core that another program uses sooner than
+/// one that yields.
 void LaunchRun::await(const Schedule::Wait& wait) noexcept {
   Position& position = positions_[wait.seat];
   for (unsigned i = 0; i < kPauses; ++i) {
     if (position.done.load(std::memory_order_acquire) >= wait.position) return;
     sys::pause();
-  }
-  for (unsigned i = 0; i < kYields; ++i) {
-    if (position.done.load(std::memory_order_acquire) >= wait.position) return;
-    sys::yield();
   }
   position.sleepers.fetch_add(1, std::memory_order_seq_cst);
   for (;;) {
