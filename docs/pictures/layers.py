@@ -16,9 +16,10 @@ BOXES = {
     "host": (16, 300, 126, "backends/host,\nnull, sim", "orange"),
     "kernels": (140, 224, 240, "kernels", "orange"),
     "opencl": (140, 300, 240, "backends/\nopencl, cuda", "orange"),
-    "tasks": (256, 224, 346, "tasks", "blue"),
-    "pipeline": (360, 224, 450, "pipeline", "blue"),
-    "share": (464, 224, 554, "share", "blue"),
+    "tasks": (256, 224, 320, "tasks", "blue"),
+    "graph": (334, 224, 398, "graph", "blue"),
+    "pipeline": (412, 224, 476, "pipeline", "blue"),
+    "share": (490, 224, 554, "share", "blue"),
     "stream": (256, 300, 554, "stream: streams, places, domains", "blue"),
     "core": (256, 368, 554, "core: actions, dependences, memory", "blue"),
     "rank": (572, 300, 662, "backends/\nrank", "orange"),
@@ -59,8 +60,8 @@ def arrows():
 
 def layers():
     p = Picture(860, 652, "The layers of the sources",
-                "Programs stand on the C interface, which stands on the runtime. Below are task queues, pipelines, "
-                "shares, streams and the core, the backends, and the fabric with conveyors and grids; below all of them trace "
+                "Programs stand on the C interface, which stands on the runtime. Below are task queues, graphs, "
+                "pipelines, shares, streams and the core, the backends, and the fabric with conveyors and grids; below all of them trace "
                 "and base.")
     p.box(16, 20, 538, HEIGHT, "programs, apps, tools, examples, python, fortran", "grey", 12)
     p.box(572, 20, 272, HEIGHT, "hstreams: a library of its own", "grey", 12)

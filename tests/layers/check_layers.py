@@ -27,6 +27,7 @@ LAYERS = {
     "src/grid": "public src/base src/trace src/fabric",
     "src/stream": "public src/base src/trace src/backend src/core",
     "src/tasks": "public src/base src/trace src/backend src/core src/stream",
+    "src/graph": "public src/base src/backend src/core src/stream",
     "src/share": "public src/base src/trace src/core src/stream src/fabric",
     "src/pipeline": "public src/base src/trace src/core src/stream",
     "src/backends/null": "public src/base src/trace src/backend",
@@ -35,9 +36,9 @@ LAYERS = {
     "src/backends/opencl": "public src/base src/trace src/backend",
     "src/backends/cuda": "public src/base src/trace src/backend",
     "src/backends/rank": "public src/base src/trace src/backend src/fabric",
-    "src/runtime": "public src/base src/trace src/backend src/core src/stream src/tasks src/share"
-                   " src/pipeline src/fabric src/conveyor src/grid src/kernels src/backends/*",
-    "src/capi": "public src/base src/stream src/tasks src/share src/pipeline src/runtime",
+    "src/runtime": "public src/base src/trace src/backend src/core src/stream src/tasks src/graph"
+                   " src/share src/pipeline src/fabric src/conveyor src/grid src/kernels src/backends/*",
+    "src/capi": "public src/base src/stream src/tasks src/graph src/share src/pipeline src/runtime",
     "src/hstreams": "public include/hstreams",
     "include": "public",
     "include/hstreams": "",  # programs count on what these headers include of the C library
@@ -92,7 +93,8 @@ VENDORS = {
 }
 
 # Pure layers: what runs, waits or reads a clock comes to them through base.
-PURE = ("src/core", "src/stream", "src/tasks", "src/share", "src/pipeline", "src/conveyor", "src/grid")
+PURE = ("src/core", "src/stream", "src/tasks", "src/graph", "src/share", "src/pipeline", "src/conveyor",
+        "src/grid")
 IMPURE_HEADERS = set(
     "thread mutex shared_mutex condition_variable future semaphore latch barrier stop_token chrono"
     " ctime time.h pthread.h sched.h unistd.h semaphore.h threads.h".split())
