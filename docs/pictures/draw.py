@@ -32,6 +32,7 @@ PICTURES = {
     "docs/pictures/dependences.svg": streams.dependences,
     "docs/pictures/events.svg": streams.events,
     "docs/pictures/eviction.svg": streams.eviction,
+    "docs/pictures/graph.svg": queues.graph,
     "docs/pictures/halo.svg": ranks.halo,
     "docs/pictures/links.svg": ranks.links,
     "docs/pictures/model.svg": streams.model,

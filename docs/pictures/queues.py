@@ -87,6 +87,43 @@ def task_queue():
     return p
 
 
+def graph():
+    p = Picture(900, 326, "A graph: calls recorded once, launched many times",
+                "Six kernel calls on regions A, B and C are recorded in program order. Two cores get lists of three calls "
+                "each. Call 5 on core 1 reads A, which call 3 on core 0 writes: it waits until core 0 has completed two "
+                "calls. Each launch is one task of the queue, and may use other buffers or other parameters.")
+    p.frame(16, 16, 226, 250, "recorded once")
+    calls = ("write(A)", "write(B)", "readwrite(A)", "readwrite(B)", "read(A), readwrite(B)", "read(A), write(C)")
+    for index, call in enumerate(calls):
+        y = 60 + 34 * index
+        p.circle(40, y, 11, "blue" if index + 1 in (1, 3, 6) else "orange", str(index + 1))
+        p.text(60, y, call, 12, mono=True)
+    p.arrow([(242, 141), (284, 141)])
+    p.frame(286, 16, 330, 250, "one list for each core", "purple")
+    for top, core, numbers, hue in ((52, "core 0", (1, 3, 6), "blue"), (164, "core 1", (2, 4, 5), "orange")):
+        p.text(302, top + 21, core, 12, bold=True)
+        for step, number in enumerate(numbers):
+            p.box(360 + 84 * step, top, 56, 42, str(number), hue, 14, bold=True)
+            if step:
+                p.arrow([(332 + 84 * step, top + 21), (358 + 84 * step, top + 21)], "grey")
+    p.arrow([(472, 94), (472, 129), (556, 129), (556, 162)], "red", width=2)
+    p.text(302, 118, "position of core 0: 2", 12, hue="red")
+    p.text(500, 146, "wait", 12, "middle", "red", bold=True)
+    p.note(302, 232, "All other dependences follow from the lists.", 12)
+    p.arrow([(616, 141), (658, 141)])
+    p.frame(660, 16, 224, 250, "launched many times", "green")
+    for index, (words, hue) in enumerate((("launch", "green"), ("another task that uses A", "grey"),
+                                          ("launch, A and B exchanged", "green"), ("launch, parameter 0 = 2", "green"))):
+        y = 46 + 54 * index
+        p.box(674, y, 196, 38, words, hue, 12)
+        if index:
+            p.arrow([(772, y - 16), (772, y - 2)])
+    p.note(16, 292, "Call 5 reads what call 3 writes on the other core: it waits until core 0 has completed two calls. "
+                    "Call 4 needs call 2, which is\nearlier in its list. A launch is one task of the queue. Its operands "
+                    "are the buffers of all calls, and it uses all cores of the place.")
+    return p
+
+
 # A task and three places: when a core is free, how long its copies take, how long it runs; in ms.
 PLACES = (("host/p0", 1, 0, 12), ("sim:0/p0", 5, 1, 3), ("sim:1/p0", 0, 3, 3))
 COPY_WEIGHT = 4  # EarliestFinish::kCopies
