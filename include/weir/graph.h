@@ -25,8 +25,8 @@ extern "C" {
  * each from the first to the last byte that the calls use, and it is ordered with other work by
  * them. Inside a launch the effect is that of the calls in program order. Each core of the place
  * works off a list that was made when the graph was first launched. A call waits for another core
- * only where it depends on a call of that core. A launch allocates nothing and searches no
- * dependence, which makes it suitable for calls of a microsecond and less.
+ * only where it depends on a call of that core. No dependence is searched and nothing is allocated
+ * for a call, which makes graphs suitable for calls of a microsecond and less.
  *
  * Only the calls are recorded. Code of the program between them is not, and waiting there has no
  * effect on the graph. Scalars keep the values that they had, except for parameters, see
