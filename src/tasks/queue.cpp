@@ -69,7 +69,7 @@ Stream& Queue::stream_to_record() {
     fail(
         WEIR_STATUS_UNSUPPORTED,
         "queue '{}' cannot be recorded: a graph takes the tasks of a queue with one place, in host "
-        "memory",
+        "memory; on a simulated device record a stream",
         name());
   }
   reductions_->combine_everything();

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <weir/version.h>
+#include <nlohmann/json.hpp>
 
 #include "report/page.hpp"
 #include "terminal.hpp"
