@@ -15,6 +15,11 @@ TASK_PEERS = (
 WEIR_ACTIONS, PEER_ACTIONS, STARPU_ACTIONS = 200_000, 50_000, 20_000
 
 
+# Title, shape, targets. Bounds that were measured with lists: 2.5 and 2.9 ns.
+LAUNCHES = (("one chain", "chain", at_most(10)), ("independent", "independent", None),
+            ("Cholesky-shaped", "cholesky", at_most(15)))
+
+
 def groups(quick):
     """Rows that are measured together, round by round."""
     made = [
@@ -23,6 +28,7 @@ def groups(quick):
         empty_actions("one chain", "chain", at_most(60)),
         empty_actions("two streams, an event every 10", "cross", at_most(80)),
         empty_actions("Cholesky-shaped, 8 streams", "cholesky", at_most(140)),
+        *(launches(*shape) for shape in LAUNCHES),
         [four_places()],
         matmul(4096),
         cholesky(4096, 1.10),
@@ -53,6 +59,16 @@ def empty_actions(title, shape, target, actions=None):
     first = rows[0]
     rows.insert(1, replace(first, name=f"{name}, one worker", ours=one_worker))
     return rows
+
+
+def launches(title, shape, target):
+    """Launches of a graph of empty calls, beside the queue and a static graph that is run again."""
+    name = f"empty calls of a graph: {title}"
+    ours = task_figure("tasks_weir_queue", shape, PEER_ACTIONS, "--replay", 1)
+    queue = task_figure("tasks_weir_queue", shape, PEER_ACTIONS)
+    taskflow = task_figure("tasks_taskflow", shape, PEER_ACTIONS)
+    return [Row(name, "ns/call", ours, queue, "weir, queue", target),
+            Row(name, "ns/call", ours, taskflow, "Taskflow, run again")]
 
 
 def peer_target(shape, peer_name):
