@@ -323,8 +323,8 @@ class Module:
                 continue
             if re.match(r"\s*!>", line):
                 comment = [re.sub(r"^\s*!> ?", "", line)]
-                while number < len(lines) and re.match(r"\s*!(?!>) ?", lines[number]):
-                    comment.append(re.sub(r"^\s*! ?", "", lines[number]))
+                while number < len(lines) and re.match(r"\s*!", lines[number]):
+                    comment.append(re.sub(r"^\s*!>? ?", "", lines[number]))
                     number += 1
                 continue
             parameter = re.match(r"\s*integer, parameter, public ::(.*)", line)
