@@ -72,6 +72,7 @@ GROUPS = (  # title, what it begins with, classes and functions
     ("Kernels", "", ("Kernel",)),
     ("Streams and events", "", ("Stream", "Event")),
     ("Task queues", "", ("Queue", "Candidate")),
+    ("Graphs", "", ("Graph", "Recording", "Parameter", "parameter")),
     ("Shares", "", ("Share", "Chunk")),
     ("Pipelines", "", ("Pipeline", "Tunnel", "Feed", "Item", "Stencil", "END_OF_EPOCH", "STENCIL_REGION")),
     ("Ranks", "", ("Fabric", "Window", "Conveyor", "Producer", "launch")),
@@ -234,8 +235,11 @@ def class_text(package, name):
             called = f"{name}.{each}" if each != "__getitem__" else f"{name}.__getitem__"
             parts.append(f"```py\n{signature(called, what, True)}\n```")
             parts.append(described(ast.get_docstring(what), names_of_parameters(what)))
-    if {"__enter__"} & {getattr(each, "name", "") for each in node.body}:
-        parts.append(f"`{name}` is a context manager: `with` closes it at the end.")
+    for each in node.body:
+        if getattr(each, "name", "") == "__enter__":
+            entered = annotation(each.returns)
+            what = "closes it at the end" if entered == name else f"gives a `{entered}`"
+            parts.append(f"`{name}` is a context manager: `with` {what}.")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the Python layer costs for each action: the best of several rounds.
 
-    overhead.py [ACTIONS]      default: 2000
+    overhead.py [ACTIONS]      100 or more, default: 2000
 """
 
 import sys
@@ -34,6 +34,16 @@ def from_end_to_end(stream, count, enqueue):
     return best / count * 1e6
 
 
+CALLS = 100  # of a graph
+
+
+def record(stream, kernel, operands, scalars=()):
+    with stream.record(record_only=True) as graph:
+        for _ in range(CALLS):
+            stream.compute(kernel, operands, scalars)
+    return graph
+
+
 def main(count=2000):
     with weir.Runtime("host:cores=1") as runtime:
         stream = runtime.domain().place().stream()
@@ -54,6 +64,9 @@ def main(count=2000):
                 ("enqueue, and wait for the event", from_end_to_end,
                  lambda: stream.compute(clear, operands, [0]).wait())):
             print(f"{name:40} {measure(stream, count, enqueue):8.2f} us")
+        for name, graph in (("run a built-in kernel in a graph", record(stream, clear, operands, [0])),
+                            ("run a function of Python in a graph", record(stream, nothing, operands))):
+            print(f"{name:40} {from_end_to_end(stream, count // CALLS, graph.launch) / CALLS:8.2f} us")
 
 
 if __name__ == "__main__":

@@ -119,8 +119,6 @@ Kernel& on_layout(Session& session, Kernel& kernel, const Layout* layout) {
              std::make_unique<Function>(kernel.python->code, kernel.python->name, layout));
 }
 
-namespace {
-
 double number_of(const weir_scalar& scalar) {
   switch (scalar.type) {
     case WEIR_SCALAR_TYPE_I64: return static_cast<double>(scalar.value.i64);
@@ -130,6 +128,8 @@ double number_of(const weir_scalar& scalar) {
   }
   return scalar.value.f64;
 }
+
+namespace {
 
 weir_status run_flat(const weir_call* call) {
   std::vector<void*> operands;

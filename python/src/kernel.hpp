@@ -50,6 +50,8 @@ weir_scalar scalar_of(nb::handle given, std::size_t index);
 
 std::vector<weir_scalar> scalars_of(nb::handle given);
 
+double number_of(const weir_scalar& scalar);
+
 /// Returns the kernel for a Kernel object or a name.
 Kernel& find_kernel(Session& session, nb::handle called);
 

@@ -3,6 +3,7 @@
 #include "module.hpp"
 #include "array.hpp"
 #include "fabric.hpp"
+#include "graph.hpp"
 #include "kernel.hpp"
 #include "policy.hpp"
 #include "session.hpp"
@@ -328,6 +329,19 @@ void define_events(nb::module_& m) {
   m.def("_exception_of", &Event::exception_of);
 }
 
+constexpr const char* kRecordSignature =
+    "def record(self, name: str | None = None, record_only: bool = False) -> Recording";
+constexpr const char* kRecordText =
+    "Records the calls of submit() inside a with statement, whose target is the Graph: `with "
+    "queue.record() as graph:`. Calls from all threads are recorded, code of the program between "
+    "them is not. Functions of Python work as kernels; those of one launch run one at a time as "
+    "far as they hold Python's lock, so that graphs of native kernels gain most. An exception in "
+    "the block discards the graph and passes. The queue must have one place, in host memory: "
+    "otherwise, and for weir.reduce(), this raises UnsupportedError. It raises BusyError when the "
+    "queue is being recorded already, and InvalidArgumentError at the end of a block that has "
+    "submitted nothing. name: of the graph and its launches; None: \"graph N\". record_only: the "
+    "calls do not run while they are recorded, and their events are complete.";
+
 void define_streams(nb::module_& m) {
   nb::class_<Place>(m, "Place", "A set of a domain's cores. Streams hold it.")
       .def_prop_ro("name",
@@ -362,7 +376,7 @@ void define_streams(nb::module_& m) {
 
   const char* const compute_sig =
       "def compute(self, kernel: Kernel | str, operands: collections.abc.Iterable[Operand], "
-      "scalars: collections.abc.Iterable[Scalar] = (), name: str | None = None) -> Event";
+      "scalars: collections.abc.Iterable[Argument] = (), name: str | None = None) -> Event";
   nb::class_<Stream>(m, "Stream",
                      "A queue of actions bound to a place. They run out of order wherever their "
                      "operands allow, with the result of running them in order.")
@@ -417,6 +431,16 @@ void define_streams(nb::module_& m) {
       .def("synchronize", &Stream::synchronize, "timeout"_a = nb::none(),
            "Waits for everything enqueued so far; raises the first failure and forgets it.")
       .def("cancel", &Stream::cancel, "Cancels the actions that have not started.")
+      .def(
+          "record",
+          [](std::shared_ptr<Stream> stream, const Text& name, bool record_only) {
+            return std::make_shared<Recording>(Graph::Target{{}, std::move(stream)}, name,
+                                               record_only);
+          },
+          "name"_a = nb::none(), "record_only"_a = false,
+          "The same as Queue.record(), for the calls of compute(). The place must be on a domain "
+          "'host' or 'sim'. The recording refuses transfers that copy, and waits for events.",
+          nb::sig(kRecordSignature))
       .def("close", &Stream::close,
            "Waits for the actions, whatever their outcome, and ends the stream.")
       .def("__enter__", [](std::shared_ptr<Stream> stream) { return stream; })
@@ -457,11 +481,12 @@ void define_queues(nb::module_& m) {
           "Submits a call of a kernel and returns at once. domains: those that may run it; none: "
           "all. place: the one that runs it. combine(result, partial) adds a partial result of "
           "weir.reduce() to another, init(partial) sets one to what changes nothing; none: zeros.",
-          nb::sig("def submit(self, kernel: Kernel | str, operands: "
-                  "collections.abc.Iterable[Operand], scalars: collections.abc.Iterable[Scalar] = "
-                  "(), name: str | None = None, priority: int = 0, domains: "
-                  "collections.abc.Iterable[Domain] = (), place: Place | None = None, combine: "
-                  "Kernel | str | None = None, init: Kernel | str | None = None) -> Event"))
+          nb::sig(
+              "def submit(self, kernel: Kernel | str, operands: "
+              "collections.abc.Iterable[Operand], scalars: collections.abc.Iterable[Argument] = "
+              "(), name: str | None = None, priority: int = 0, domains: "
+              "collections.abc.Iterable[Domain] = (), place: Place | None = None, combine: "
+              "Kernel | str | None = None, init: Kernel | str | None = None) -> Event"))
       .def(
           "acquire",
           [](const Queue& queue, nb::handle part, const std::string& access,
@@ -475,6 +500,13 @@ void define_queues(nb::module_& m) {
       .def("synchronize", &Queue::synchronize, "timeout"_a = nb::none(),
            "Waits for all tasks and their results; raises the first failure and forgets it.")
       .def("cancel", &Queue::cancel, "Cancels the tasks that have not started.")
+      .def(
+          "record",
+          [](std::shared_ptr<Queue> queue, const Text& name, bool record_only) {
+            return std::make_shared<Recording>(Graph::Target{std::move(queue), {}}, name,
+                                               record_only);
+          },
+          "name"_a = nb::none(), "record_only"_a = false, kRecordText, nb::sig(kRecordSignature))
       .def_prop_ro("name", [](const Queue& queue) { return std::string(queue.info().name); })
       .def_prop_ro("policy", [](const Queue& queue) { return std::string(queue.info().policy); })
       .def_prop_ro("submitted", [](const Queue& queue) { return queue.info().submitted; })
@@ -707,6 +739,7 @@ NB_MODULE(_weir, m) {
   define_domains(m);
   define_streams(m);
   define_queues(m);
+  define_graphs(m);
   define_fabrics(m);
   define_pipelines(m);
   define_policies(m);

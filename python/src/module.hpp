@@ -36,6 +36,7 @@ inline nb::object html_of(nb::handle object) {
 constexpr const char* kHtmlSignature = "def _repr_html_(self) -> str";
 
 void define_fabrics(nb::module_& m);
+void define_graphs(nb::module_& m);
 void define_pipelines(nb::module_& m);
 void define_policies(nb::module_& m);
 void define_reports(nb::module_& m);

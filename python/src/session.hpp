@@ -28,6 +28,7 @@ namespace nb = nanobind;
 
 struct Buffer;
 struct Fabric;
+struct Graph;
 struct Kernel;
 struct Pipeline;
 struct Queue;

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "graph.hpp"
+
 namespace weir::py {
 
 namespace {
@@ -136,13 +138,14 @@ const weir_kernel* find_reducing(Session& session, nb::handle called, const Layo
 
 }  // namespace
 
-Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle values) {
+Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle values,
+               const Graph* graph) {
   session.require_open();
   Kernel* const known = &find_kernel(session, called);
   kernel = known->handle;
   if (known->python != nullptr) python = known;
   const Sequence given(parts, "operands are a sequence of weir.read(), write() and readwrite()");
-  scalars = scalars_of(values);
+  fill_scalars(values, graph);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Operand* operand = nullptr;
     if (!nb::try_cast(given[i], operand)) {
@@ -171,6 +174,24 @@ Action::Action(Session& session, nb::handle called, nb::handle parts, nb::handle
   }
 }
 
+void Action::fill_scalars(nb::handle values, const Graph* graph) {
+  const Sequence numbers(values, "scalars are a sequence of numbers");
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Parameter* parameter = nullptr;
+    if (!nb::try_cast(numbers[i], parameter) || parameter == nullptr) {
+      scalars.push_back(scalar_of(numbers[i], i));
+      continue;
+    }
+    if (graph == nullptr) {
+      raise_value("scalar " + std::to_string(i) +
+                  " is a weir.parameter(), but the call is not being recorded: pass the value "
+                  "alone");
+    }
+    scalars.push_back(graph->scalar_of(*parameter));
+    parameters.push_back(*parameter);
+  }
+}
+
 // ---- Streams -----------------------------------------------------------------------------------
 
 template <class Enqueue>
@@ -186,7 +207,8 @@ void Stream::close() { end(session(), handle, weir_stream_destroy, {&in_use}); }
 
 Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars,
                       const char* name) const {
-  const Action action(session(), kernel, operands, scalars);
+  const std::shared_ptr<Graph> graph = recording.lock();
+  const Action action(session(), kernel, operands, scalars, graph.get());
   if (action.python) session().require_python(domain_of(*place), action.python->name);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = action.kernel;
@@ -195,9 +217,11 @@ Event Stream::compute(nb::handle kernel, nb::handle operands, nb::handle scalars
   compute.scalars = action.scalars.data();
   compute.scalar_count = action.scalars.size();
   compute.name = name;
-  return enqueue([&](weir_stream* stream, weir_event* event) {
+  const Event event = enqueue([&](weir_stream* stream, weir_event* event) {
     return weir_stream_compute(stream, &compute, event);
   });
+  if (graph) graph->note(action);
+  return event;
 }
 
 Event Stream::upload(nb::handle given) const {
@@ -261,14 +285,15 @@ void Stream::cancel() const {
 // ---- Queues ------------------------------------------------------------------------------------
 
 void Queue::close() {
-  end(*session, handle, weir_queue_destroy, {&in_use_});
+  end(*session, handle, weir_queue_destroy, {&in_use});
   places.clear();
 }
 
 Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
                     const TaskOptions& wanted) const {
   weir_queue* const queue = open(*session, handle, "queue");
-  const Action action(*session, kernel, operands, scalars);
+  const std::shared_ptr<Graph> graph = recording.lock();
+  const Action action(*session, kernel, operands, scalars, graph.get());
   if (action.python && wanted.place) {
     session->require_python(domain_of(*wanted.place), action.python->name);
   }
@@ -286,8 +311,9 @@ Event Queue::submit(nb::handle kernel, nb::handle operands, nb::handle scalars,
   task.init = find_reducing(*session, wanted.init, action.reduced);
   task.place = wanted.place ? open(*session, wanted.place->handle, "place") : nullptr;
   weir_event event = WEIR_EVENT_INIT;
-  call_released({&session->in_use, &in_use_},
+  call_released({&session->in_use, &in_use},
                 [&] { return weir_queue_submit(queue, &task, &event); });
+  if (graph) graph->note(action);
   set_interrupted(false);
   return {session, event};
 }
@@ -298,14 +324,14 @@ void Queue::acquire(nb::handle given, weir_access access, const Timeout& timeout
   const auto wait = [&](std::int64_t ns) {
     return weir_queue_acquire(queue, part.buffer->handle, part.region, access, ns);
   };
-  check(wait_for(timeout, wait, {&session->in_use, &in_use_}));
+  check(wait_for(timeout, wait, {&session->in_use, &in_use}));
 }
 
 Event Queue::flush(nb::handle given) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const Part part = find_part(*session, given);
   weir_event event = WEIR_EVENT_INIT;
-  call_released({&session->in_use, &in_use_},
+  call_released({&session->in_use, &in_use},
                 [&] { return weir_queue_flush(queue, part.buffer->handle, part.region, &event); });
   return {session, event};
 }
@@ -313,18 +339,18 @@ Event Queue::flush(nb::handle given) const {
 void Queue::synchronize(const Timeout& timeout) const {
   weir_queue* const queue = open(*session, handle, "queue");
   const auto wait = [&](std::int64_t ns) { return weir_queue_synchronize(queue, ns); };
-  check(wait_for(timeout, wait, {&session->in_use, &in_use_}));
+  check(wait_for(timeout, wait, {&session->in_use, &in_use}));
 }
 
 void Queue::cancel() const {
   weir_queue* const queue = open(*session, handle, "queue");
-  call_released({&session->in_use, &in_use_}, [&] { return weir_queue_cancel(queue); });
+  call_released({&session->in_use, &in_use}, [&] { return weir_queue_cancel(queue); });
 }
 
 weir_queue_info Queue::info() const {
   weir_queue* const queue = open(*session, handle, "queue");
   weir_queue_info found = WEIR_QUEUE_INFO_INIT;
-  call_released({&session->in_use, &in_use_},
+  call_released({&session->in_use, &in_use},
                 [&] { return weir_queue_get_info(queue, &found, nullptr, 0); });
   return found;
 }
@@ -332,7 +358,7 @@ weir_queue_info Queue::info() const {
 nb::list Queue::shares() const {
   weir_queue_info found = info();
   std::vector<weir_queue_share> shares(found.place_count);
-  call_released({&session->in_use, &in_use_},
+  call_released({&session->in_use, &in_use},
                 [&] { return weir_queue_get_info(handle, &found, shares.data(), shares.size()); });
   nb::list list;
   for (const weir_queue_share& share : shares) {

@@ -11,6 +11,8 @@
 
 namespace weir::py {
 
+struct Parameter;
+
 /// How a kernel uses a part, which is found in the session of the stream that gets it.
 struct Operand {
   nb::object part;
@@ -48,14 +50,20 @@ std::vector<weir_event> handles_of(nb::handle events, const Session& session);
 
 /// A call of a kernel, ready to be enqueued.
 struct Action {
-  Action(Session& session, nb::handle kernel, nb::handle operands, nb::handle scalars);
+  /// graph: that records it, or null.
+  Action(Session& session, nb::handle kernel, nb::handle operands, nb::handle scalars,
+         const Graph* graph);
 
   const weir_kernel* kernel;
   const Kernel* python = nullptr;   ///< the kernel, if it is a function of Python
   const Layout* reduced = nullptr;  ///< of the operands that tasks reduce into
   std::vector<weir_operand> operands;
   std::vector<weir_scalar> scalars;
+  std::vector<Parameter> parameters;             ///< among the scalars
   std::vector<std::shared_ptr<Buffer>> buffers;  ///< until it is enqueued
+
+ private:
+  void fill_scalars(nb::handle values, const Graph* graph);
 };
 
 struct Stream {
@@ -75,6 +83,7 @@ struct Stream {
   PlaceRef place;
   weir_stream* handle;
   mutable InUse in_use{"the stream"};
+  std::weak_ptr<Graph> recording;
 
  private:
   template <class Enqueue>
@@ -107,9 +116,8 @@ struct Queue {
   SessionRef session;
   std::vector<PlaceRef> places;
   weir_queue* handle;
-
- private:
-  mutable InUse in_use_{"the queue"};
+  mutable InUse in_use{"the queue"};
+  std::weak_ptr<Graph> recording;
 };
 
 }  // namespace weir::py

@@ -27,9 +27,9 @@ from weir._errors import (BusyError, CancelledError, DeviceError, Error, Interna
                           OutOfMemoryError, PoisonedError, TimeoutError, UnavailableError,
                           UnsupportedError)
 try:
-    from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Item, Kernel, Operand, Place, Queue,
-                            Region, Share, Stencil, Stream, Tunnel, __version__, commute, read, readwrite, reduce,
-                            write)
+    from weir._weir import (Buffer, Candidate, Chunk, Domain, Event, Feed, Graph, Item, Kernel, Operand, Parameter,
+                            Place, Queue, Recording, Region, Share, Stencil, Stream, Tunnel, __version__, commute,
+                            parameter, read, readwrite, reduce, write)
 except ImportError as _error:
     raise _explained(_error) from _error
 from weir._fabric import Conveyor, Fabric, Producer, Window, launch
@@ -39,9 +39,9 @@ from weir._trace import Trace, trace
 
 __all__ = [
     "Buffer", "BusyError", "CancelledError", "Candidate", "Chunk", "Conveyor", "DeviceError", "Domain", "END_OF_EPOCH",
-    "Error", "Event", "Fabric", "Feed", "InternalError", "InvalidArgumentError", "Item", "Kernel", "KernelError",
-    "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Pipeline", "Place",
-    "PoisonedError", "Producer", "Queue", "Region", "Runtime", "STENCIL_REGION", "Share", "Stencil", "Stream", "TimeoutError", "Trace",
-    "Tunnel", "UnavailableError", "UnsupportedError", "Window", "__version__", "commute", "get_include", "launch", "read",
+    "Error", "Event", "Fabric", "Feed", "Graph", "InternalError", "InvalidArgumentError", "Item", "Kernel", "KernelError",
+    "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Parameter", "Pipeline", "Place",
+    "PoisonedError", "Producer", "Queue", "Recording", "Region", "Runtime", "STENCIL_REGION", "Share", "Stencil", "Stream", "TimeoutError", "Trace",
+    "Tunnel", "UnavailableError", "UnsupportedError", "Window", "__version__", "commute", "get_include", "launch", "parameter", "read",
     "readwrite", "reduce", "trace", "write",
 ]
