@@ -131,6 +131,20 @@ static void spoil(weir_operand* operand, size_t problem) {
   operand->region = weir_region_range(problem, 0);
 }
 
+/* The type of a scalar that was marked as a parameter with an impossible index. */
+static const int kNoParameter = -1;
+
+static weir_status explain_scalars(const weir_scalar* scalars, size_t count) {
+  static _Thread_local char message[160];
+  for (size_t i = 0; i < count; ++i) {
+    if ((int)scalars[i].type != kNoParameter) continue;
+    snprintf(message, sizeof message,
+             "scalar %zu is a parameter with an impossible index: parameters count from 1", i + 1);
+    return refuse(message);
+  }
+  return WEIR_STATUS_OK;
+}
+
 static weir_status explain(const weir_operand* operands, size_t count) {
   static _Thread_local char message[160];
   for (size_t i = 0; i < count; ++i) {
@@ -231,7 +245,8 @@ weir_status weir_fortran_compute(weir_stream* stream, const weir_kernel* kernel,
   compute.scalars = scalars;
   compute.scalar_count = scalar_count;
   compute.name = given(name);
-  const weir_status wrong = explain(operands, operand_count);
+  weir_status wrong = explain(operands, operand_count);
+  if (wrong == WEIR_STATUS_OK) wrong = explain_scalars(scalars, scalar_count);
   return wrong != WEIR_STATUS_OK ? wrong : pass(weir_stream_compute(stream, &compute, out_event));
 }
 
@@ -247,7 +262,8 @@ weir_status weir_fortran_submit(weir_queue* queue, const weir_kernel* kernel,
   task.scalar_count = scalar_count;
   task.name = given(name);
   task.priority = priority;
-  const weir_status wrong = explain(operands, operand_count);
+  weir_status wrong = explain(operands, operand_count);
+  if (wrong == WEIR_STATUS_OK) wrong = explain_scalars(scalars, scalar_count);
   return wrong != WEIR_STATUS_OK ? wrong : pass(weir_queue_submit(queue, &task, out_event));
 }
 
@@ -295,4 +311,29 @@ weir_status weir_fortran_flush(weir_queue* queue, const weir_operand* part, weir
   return wrong != WEIR_STATUS_OK
              ? wrong
              : pass(weir_queue_flush(queue, part->buffer, part->region, out_event));
+}
+
+/* ---- Graphs -----------------------------------------------------------------------------------
+ */
+
+weir_status weir_fortran_graph_begin(weir_queue* queue, weir_stream* stream, const char* name,
+                                     bool record_only, weir_graph** out_graph) {
+  weir_graph_options options = WEIR_GRAPH_OPTIONS_INIT;
+  options.name = given(name);
+  options.queue = queue;
+  options.stream = stream;
+  options.record_only = record_only;
+  *out_graph = NULL;
+  return pass(weir_graph_begin(&options, out_graph));
+}
+
+weir_status weir_fortran_graph_launch(weir_graph* graph, const weir_binding* bindings,
+                                      size_t binding_count, const weir_scalar* parameters,
+                                      size_t parameter_count, weir_event* out_event) {
+  weir_graph_launch_options options = WEIR_GRAPH_LAUNCH_OPTIONS_INIT;
+  options.bindings = bindings;
+  options.binding_count = binding_count;
+  options.parameters = parameters;
+  options.parameter_count = parameter_count;
+  return pass(weir_graph_launch(graph, &options, out_event));
 }

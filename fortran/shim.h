@@ -51,6 +51,12 @@ weir_status weir_fortran_submit(weir_queue* queue, const weir_kernel* kernel,
                                 const weir_scalar* scalars, size_t scalar_count, const char* name,
                                 int priority, weir_event* out_event);
 
+weir_status weir_fortran_graph_begin(weir_queue* queue, weir_stream* stream, const char* name,
+                                     bool record_only, weir_graph** out_graph);
+weir_status weir_fortran_graph_launch(weir_graph* graph, const weir_binding* bindings,
+                                      size_t binding_count, const weir_scalar* parameters,
+                                      size_t parameter_count, weir_event* out_event);
+
 /** direction: to the stream's domain if it is positive, to host memory otherwise. */
 weir_status weir_fortran_move(weir_stream* stream, const weir_operand* part, int direction,
                               weir_event* out_event);

@@ -7,7 +7,7 @@
 !
 ! - stat and errmsg are optional everywhere, as in ALLOCATE: stat becomes WEIR_STATUS_OK or what went
 !   wrong, errmsg one line about it. Without stat a failure stops the program with that line.
-! - Domains, operands and scalars count from 1. Times are seconds; without timeout a wait is for ever.
+! - Domains, operands, scalars and parameters count from 1. Times are seconds; without timeout a wait is for ever.
 ! - Operands are sections of the arrays that buffers were made of: weir_read(buffer, a(1:n, 3:4)). The
 !   arrays are TARGETs, and are not touched by the program while actions use them.
 ! - Handles are values. Destroying an object makes its copies invalid, which weir then says.
@@ -53,6 +53,12 @@ module weir
     type(c_ptr) :: handle = c_null_ptr
   end type
 
+  !> Calls that were recorded once and are launched many times.
+  type, bind(C), public :: weir_graph
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
   !> The completion of an action. The value before it was set is complete.
   type, bind(C), public :: weir_event
     private
@@ -84,6 +90,12 @@ module weir
     integer(c_int64_t) :: bits = 0
   end type
 
+  !> What takes the place of a recorded buffer in a launch: weir_binding(recorded, replacement).
+  type, bind(C), public :: weir_binding
+    private
+    type(c_ptr) :: recorded = c_null_ptr, replacement = c_null_ptr
+  end type
+
   type, bind(C) :: weir_view
     type(c_ptr) :: address
     integer(c_size_t) :: extent(3), stride(2)
@@ -111,6 +123,7 @@ module weir
 
   integer(c_int), parameter :: READ_ = 1, WRITE_ = 2, READ_WRITE_ = 3, COMMUTE_ = 7
   integer(c_int), parameter :: I64 = 0, U64 = 1, F32 = 2, F64 = 3
+  integer(c_int), parameter :: NO_PARAMETER = -1, MOST_PARAMETERS = 65536  ! more than weir has
   integer, parameter :: MESSAGE_LENGTH = 512
 
   ! ---- What there is -----------------------------------------------------------------------------
@@ -129,12 +142,24 @@ module weir
   public :: weir_event_wait, weir_event_done
   public :: weir_queue_create, weir_queue_destroy, weir_queue_submit, weir_queue_acquire
   public :: weir_queue_flush, weir_queue_synchronize
+  public :: weir_graph_begin, weir_graph_end, weir_graph_launch, weir_graph_destroy, weir_scalar_parameter
   public :: weir_trace_start, weir_trace_write
   public :: weir_scalar, weir_status_name
 
   !> A scalar argument: of an integer, a real, or a letter as BLAS takes them.
   interface weir_scalar
     module procedure scalar_int32, scalar_int64, scalar_real32, scalar_real64, scalar_letter
+  end interface
+
+  !> A buffer that takes the place of a recorded one in a launch.
+  interface weir_binding
+    module procedure binding_of
+  end interface
+
+  !> Begins to record the tasks of a queue with one place in host memory, or the computes of a stream,
+  !> until weir_graph_end(). record_only: the calls do not run, and their events are complete.
+  interface weir_graph_begin
+    module procedure begin_queue, begin_stream
   end interface
 
   !> Operand index of a call as a pointer: rank 1 for what is contiguous, rank 2 for tiles.
@@ -396,6 +421,36 @@ module weir
       type(weir_operand), intent(in) :: part
       type(weir_event), intent(out) :: event
     end function
+
+    integer(c_int) function weir_fortran_graph_begin_c(queue, stream, name, record_only, graph) &
+      bind(C, name="weir_fortran_graph_begin")
+      import
+      type(c_ptr), value :: queue, stream
+      character(kind=c_char), intent(in) :: name(*)
+      logical(c_bool), value :: record_only
+      type(c_ptr), intent(out) :: graph
+    end function
+
+    integer(c_int) function weir_graph_end_c(graph) bind(C, name="weir_graph_end")
+      import
+      type(c_ptr), value :: graph
+    end function
+
+    integer(c_int) function weir_fortran_graph_launch_c(graph, bindings, binding_count, parameters, &
+      parameter_count, event) &
+      bind(C, name="weir_fortran_graph_launch")
+      import
+      type(c_ptr), value :: graph
+      type(weir_binding), intent(in) :: bindings(*)
+      integer(c_size_t), value :: binding_count, parameter_count
+      type(weir_scalar_argument), intent(in) :: parameters(*)
+      type(weir_event), intent(out) :: event
+    end function
+
+    subroutine weir_graph_destroy_c(graph) bind(C, name="weir_graph_destroy")
+      import
+      type(c_ptr), value :: graph
+    end subroutine
 
     integer(c_int) function weir_event_wait_c(runtime, events, count, mode, timeout_ns, &
       index) &
@@ -1075,6 +1130,88 @@ contains
     character(*), intent(inout), optional :: errmsg
     call report(weir_queue_synchronize_c(queue%handle, nanoseconds(timeout)), stat, errmsg)
   end subroutine
+
+  ! ---- Graphs ------------------------------------------------------------------------------------
+
+  subroutine begin_queue(queue, graph, name, record_only, stat, errmsg)
+    type(weir_queue), intent(in) :: queue
+    type(weir_graph), intent(out) :: graph
+    character(*), intent(in), optional :: name
+    logical, intent(in), optional :: record_only
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call report(weir_fortran_graph_begin_c(queue%handle, c_null_ptr, c_string(name), is_true(record_only), &
+                                           graph%handle), stat, errmsg)
+  end subroutine
+
+  subroutine begin_stream(stream, graph, name, record_only, stat, errmsg)
+    type(weir_stream), intent(in) :: stream
+    type(weir_graph), intent(out) :: graph
+    character(*), intent(in), optional :: name
+    logical, intent(in), optional :: record_only
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call report(weir_fortran_graph_begin_c(c_null_ptr, stream%handle, c_string(name), is_true(record_only), &
+                                           graph%handle), stat, errmsg)
+  end subroutine
+
+  pure logical(c_bool) function is_true(given)
+    logical, intent(in), optional :: given
+    is_true = .false.
+    if (present(given)) is_true = logical(given, c_bool)
+  end function
+
+  !> Ends the recording; fails if nothing was recorded.
+  subroutine weir_graph_end(graph, stat, errmsg)
+    type(weir_graph), intent(in) :: graph
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call report(weir_graph_end_c(graph%handle), stat, errmsg)
+  end subroutine
+
+  !> Runs the recorded calls once more and returns at once. bindings: two recorded buffers may replace
+  !> each other. parameters: one for each, of the recorded type; without them the recorded values.
+  subroutine weir_graph_launch(graph, bindings, parameters, event, stat, errmsg)
+    type(weir_graph), intent(in) :: graph
+    type(weir_binding), intent(in), optional :: bindings(:)
+    type(weir_scalar_argument), intent(in), optional :: parameters(:)
+    type(weir_event), intent(out), optional :: event
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(weir_binding), allocatable :: replaced(:)
+    type(weir_scalar_argument), allocatable :: values(:)
+    type(weir_event) :: made
+    allocate (replaced(0), values(0))
+    if (present(bindings)) replaced = bindings
+    if (present(parameters)) values = parameters
+    call report(weir_fortran_graph_launch_c(graph%handle, replaced, size(replaced, kind=c_size_t), values, &
+                                            size(values, kind=c_size_t), made), stat, errmsg)
+    if (present(event)) event = made
+  end subroutine
+
+  !> Ends the recording if it has not ended, waits for all launches, and frees the graph.
+  subroutine weir_graph_destroy(graph)
+    type(weir_graph), intent(inout) :: graph
+    call weir_graph_destroy_c(graph%handle)
+    graph%handle = c_null_ptr
+  end subroutine
+
+  pure type(weir_binding) function binding_of(recorded, replacement) result(binding)
+    type(weir_buffer), intent(in) :: recorded, replacement
+    binding%recorded = recorded%handle
+    binding%replacement = replacement%handle
+  end function
+
+  !> Marks a scalar of a call that is being recorded as parameter `index` of the graph, counted from 1:
+  !> it has its value now, and that of the parameter in launches that give parameters. Only for calls
+  !> that are being recorded: elsewhere the kernel gets a scalar of an unknown type.
+  pure type(weir_scalar_argument) function weir_scalar_parameter(scalar, index) result(parameter)
+    type(weir_scalar_argument), intent(in) :: scalar
+    integer, intent(in) :: index
+    parameter = scalar
+    parameter%kind = NO_PARAMETER
+    if (index >= 1 .and. index < MOST_PARAMETERS) parameter%kind = scalar%kind + 256 * int(index, c_int)
+  end function
 
   ! ---- Traces ------------------------------------------------------------------------------------
 
