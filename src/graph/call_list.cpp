@@ -7,8 +7,19 @@
 
 namespace weir::rt {
 
+namespace {
+
+/// Makes room for one more element, so that adding it does not throw. Throws std::bad_alloc.
+template <class T>
+void make_room(std::vector<T>& list) {
+  if (list.size() == list.capacity()) list.reserve(std::max<std::size_t>(16, 2 * list.size()));
+}
+
+}  // namespace
+
 std::uint32_t CallList::buffer_of(const Operand& operand) {
   const auto next = static_cast<std::uint32_t>(buffers_.size());
+  make_room(buffers_);
   const auto [found, added] = buffer_index_.try_emplace(operand.buffer->id(), next);
   if (added) {
     const Buffer& buffer = *operand.buffer;
@@ -24,6 +35,7 @@ std::uint32_t CallList::buffer_of(const Operand& operand) {
 std::uint32_t CallList::piece_of(const Operand& operand) {
   const Piece piece{buffer_of(operand), operand.region()};
   const auto next = static_cast<std::uint32_t>(pieces_.size());
+  make_room(pieces_);
   const auto [found, added] = piece_index_.try_emplace(piece, next);
   if (added) pieces_.push_back(piece);
   return found->second;
