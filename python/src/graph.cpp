@@ -153,7 +153,8 @@ const Graph::Use& Graph::find_use(nb::handle given) const {
   const auto known = std::find_if(uses_.begin(), uses_.end(),
                                   [&](const Use& use) { return use.buffer == buffer; });
   if (known != uses_.end()) return *known;
-  const std::string name = buffer->handle != nullptr ? "'" + buffer->name() + "' " : "";
+  std::string name;
+  if (buffer->handle != nullptr) name.append("'").append(buffer->name()).append("' ");
   raise_value("a binding replaces buffer " + name + "in graph '" + info().name +
               "', which does not use it");
 }
