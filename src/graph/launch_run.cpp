@@ -7,13 +7,15 @@
 #include <fmt/format.h>
 
 #include "backend/team.hpp"
+#include "base/config.hpp"
 #include "core/kernel.hpp"
 
 namespace weir::rt {
 
 namespace {
 
-constexpr unsigned kPauses = 400;  ///< some 10 us, which few hand-overs between cores take
+constexpr std::int64_t kMostPolls = 400;  ///< some 10 us, which few hand-overs between cores take
+constexpr std::int64_t kPollNs = 100;     ///< of a poll, at most
 
 }  // namespace
 
@@ -21,6 +23,7 @@ LaunchRun::LaunchRun(const CallList& list, const Dependences& dependences, std::
     : list_(list),
       dependences_(dependences),
       schedule_(list, dependences, seats),
+      polls_(std::min<std::int64_t>(kMostPolls, config::spin_ns() / kPollNs)),
       positions_(std::make_unique<Position[]>(seats)),
       seats_(seats),
       scalars_(list.scalars()),
@@ -109,7 +112,7 @@ void LaunchRun::run_call(std::uint32_t number, Seat& seat, KernelCaller& caller)
 /// one that yields.
 void LaunchRun::await(const Schedule::Wait& wait) noexcept {
   Position& position = positions_[wait.seat];
-  for (unsigned i = 0; i < kPauses; ++i) {
+  for (std::int64_t i = 0; i < polls_; ++i) {
     if (position.done.load(std::memory_order_acquire) >= wait.position) return;
     sys::pause();
   }

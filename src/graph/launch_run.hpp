@@ -54,6 +54,7 @@ class LaunchRun {
   const CallList& list_;
   const Dependences& dependences_;
   const Schedule schedule_;
+  const std::int64_t polls_;  ///< of a waiting seat, before it sleeps
   const std::unique_ptr<Position[]> positions_;
   std::vector<Seat> seats_;
   std::vector<weir_view> views_;      ///< of each piece, at the addresses of this launch

@@ -369,7 +369,8 @@ MUTANTS = [
            "if (!growing_) {", "  static_cast<void>(explained);\n  {", SPEEDS),
     # Graphs.
     Mutant("calls of a graph ignore earlier readers", "src/graph/dependences.cpp",
-           "if (writes) found.insert(found.end(), readers.begin(), readers.end());", "", GRAPHS),
+           "if (writes) found.insert(found.end(), readers.begin(), readers.end());",
+           "static_cast<void>(writes);", GRAPHS),
     Mutant("calls of a graph ignore overlapping pieces", "src/graph/dependences.cpp",
            "pieces[peer].add_conflicts(use.writes(), found);", "static_cast<void>(peer);", GRAPHS),
     Mutant("a seat waits for the step before", "src/graph/schedule.cpp",

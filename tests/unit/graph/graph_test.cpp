@@ -120,6 +120,19 @@ TEST(Graphs, AStreamIsRecordedToo) {
   EXPECT_EQ(graph.info().launches, 2u);
 }
 
+TEST(Graphs, ParametersAreThoseOfOneLaunch) {
+  const Fixture fixture(1);
+  const Adder adder(fixture.runtime);
+  const Graph graph =
+      record(fixture.queue,
+             [&] { fixture.queue.submit(adder.kernel, {adder.all()}, {parameter(0, 1.0)}); },
+             {.record_only = true});
+  graph.launch({}, {10.0});
+  graph.launch();
+  fixture.queue.synchronize();
+  EXPECT_EQ(adder.buffer.data<double>()[0], 11) << "the second has the recorded value";
+}
+
 TEST(Graphs, ALaunchIsOrderedWithTasksBesideIt) {
   const Fixture fixture(cores());
   const Adder adder(fixture.runtime);
