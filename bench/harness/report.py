@@ -83,8 +83,9 @@ def markdown(report):
         for row in report["rows"]
     ]
     lines += ["", *report["notes"]] if report.get("notes") else []
+    text = "Efficiency over the length of a task, a curve for each program"
     lines += [line for title in report.get("curves", {})
-              for line in ("", f"![{title}]({plot_name(report, title)})")]
+              for line in ("", f"![{text}: {title}]({plot_name(report, title)})")]
     lines += ["", "## Configurations", ""] + configurations(report)
     reasons = reasons_of(report)
     if reasons:
