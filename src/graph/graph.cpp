@@ -177,6 +177,11 @@ void Graph::check_parameters(std::span<const weir_scalar> given) const {
 }
 
 weir_event Graph::launch(const weir_graph_launch_options& options) {
+  if ((options.bindings == nullptr && options.binding_count > 0) ||
+      (options.parameters == nullptr && options.parameter_count > 0)) {
+    fail_argument("{} bindings or {} parameters of graph '{}' are given as NULL",
+                  options.binding_count, options.parameter_count, name_);
+  }
   const std::span bindings(options.bindings, options.binding_count);
   const std::span parameters(options.parameters, options.parameter_count);
   if (dependences_ == nullptr) {

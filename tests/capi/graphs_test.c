@@ -53,6 +53,13 @@ static void launches_with_parameters_and_bindings(void) {
   CHECK_OK(weir_event_wait(f.runtime, &done, 1, WEIR_WAIT_MODE_ALL, SOON, NULL));
   CHECK(f.x_data[0] == before + 11);
 
+  weir_graph_launch_options nothing = WEIR_GRAPH_LAUNCH_OPTIONS_INIT;
+  nothing.binding_count = 1;
+  CHECK_REFUSED(weir_graph_launch(graph, &nothing, NULL), "of graph 'sweep' are given as NULL");
+  nothing.binding_count = 0;
+  nothing.parameter_count = 1;
+  CHECK_REFUSED(weir_graph_launch(graph, &nothing, NULL), "of graph 'sweep' are given as NULL");
+
   const weir_scalar two = weir_scalar_f64(2);
   const weir_binding other = {f.x, f.y};
   weir_graph_launch_options options = WEIR_GRAPH_LAUNCH_OPTIONS_INIT;
