@@ -11,7 +11,7 @@ namespace weir::apps {
 
 namespace {
 
-constexpr std::size_t kAtOnce = 1024;
+constexpr std::size_t kKeysAtOnce = 1024;
 constexpr std::size_t kRepeated = 512;
 
 /// Collects bins and passes them on.
@@ -20,7 +20,7 @@ class Batch {
   explicit Batch(const Keys::Sink& sink) : sink_(sink) {}
   void add(std::uint64_t bin) {
     bins_[count_++] = bin;
-    if (count_ == kAtOnce) flush();
+    if (count_ == kKeysAtOnce) flush();
   }
   void flush() {
     if (count_ > 0) sink_({bins_.data(), count_});
@@ -29,7 +29,7 @@ class Batch {
 
  private:
   const Keys::Sink& sink_;
-  std::array<std::uint64_t, kAtOnce> bins_;
+  std::array<std::uint64_t, kKeysAtOnce> bins_;
   std::size_t count_ = 0;
 };
 

@@ -381,7 +381,7 @@ BlockWriter::Parts BlockWriter::close(std::span<const std::byte> envelope) noexc
 
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kAhead = 16;  ///< items that are prefetched before they are written
 
 /// A segment in a received block.
@@ -521,10 +521,10 @@ void put_lines(const SegmentView& view, std::byte* memory) noexcept {
   const std::size_t items = view.head.items;
   for (std::size_t at = 0; at < items; ++at) {
     std::byte* const to = memory + view.address<Word>(at);
-    if (reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
-      copy_line_past_cache(to, view.data + at * kLine);
+    if (reinterpret_cast<std::uintptr_t>(to) % kLineBytes == 0) {
+      copy_line_past_cache(to, view.data + at * kLineBytes);
     } else {
-      std::memcpy(to, view.data + at * kLine, kLine);
+      std::memcpy(to, view.data + at * kLineBytes, kLineBytes);
     }
   }
   end_past_cache();
@@ -532,7 +532,7 @@ void put_lines(const SegmentView& view, std::byte* memory) noexcept {
 
 template <class Word>
 void put_each(const SegmentView& view, std::byte* memory, bool past_cache) noexcept {
-  if (past_cache && view.head.bytes == kLine) return put_lines<Word>(view, memory);
+  if (past_cache && view.head.bytes == kLineBytes) return put_lines<Word>(view, memory);
   switch (view.head.bytes) {
     case 8: return put_each<Word, 8>(view, memory);
     case 16: return put_each<Word, 16>(view, memory);

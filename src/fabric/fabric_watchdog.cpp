@@ -15,8 +15,8 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kChecksInLimit = 32;
-constexpr std::int64_t kAnswerNs = 1'000'000'000;
+constexpr std::int64_t kRankChecksInLimit = 32;
+constexpr std::int64_t kRankAnswerNs = 1'000'000'000;
 constexpr std::size_t kMostText = 512;  ///< maximum length of an answer
 
 /// Returns "0", "1, 3", "0, 2-5".
@@ -93,7 +93,7 @@ void FabricWatchdog::on_rank_lost(Rank, const std::string&) noexcept { changed_.
 
 void FabricWatchdog::watch() {
   port_.leave_out_this_thread();
-  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kChecksInLimit, 1'000'000);
+  const std::int64_t period = std::max<std::int64_t>(limit_ns_ / kRankChecksInLimit, 1'000'000);
   sys::Lock lock(mutex_);
   while (!leaving_) {
     changed_.wait_until(lock, sys::now_ns() + period);
@@ -148,7 +148,7 @@ bool FabricWatchdog::ask() {
       if (error.status() != WEIR_STATUS_NETWORK_ERROR) throw;
     }
   }
-  const std::int64_t deadline = sys::now_ns() + kAnswerNs;
+  const std::int64_t deadline = sys::now_ns() + kRankAnswerNs;
   lock.lock();
   while (!leaving_ && !all_answered() && sys::now_ns() < deadline) {
     changed_.wait_until(lock, deadline);

@@ -9,16 +9,16 @@ namespace weir::rt {
 
 namespace {
 
-using Piece = FrameHeader::Piece;
+using FramePiece = FrameHeader::Piece;
 
-Piece piece_of(bool first, bool last) noexcept {
-  if (first) return last ? Piece::whole : Piece::first;
-  return last ? Piece::last : Piece::middle;
+FramePiece piece_of(bool first, bool last) noexcept {
+  if (first) return last ? FramePiece::whole : FramePiece::first;
+  return last ? FramePiece::last : FramePiece::middle;
 }
 
 /// Returns the bytes [begin, begin + bytes) of a part, as far as it has them.
-std::span<const std::byte> cut(std::span<const std::byte> part, std::size_t begin,
-                               std::size_t bytes) noexcept {
+std::span<const std::byte> subspan_of(std::span<const std::byte> part, std::size_t begin,
+                                      std::size_t bytes) noexcept {
   if (begin >= part.size()) return {};
   return part.subspan(begin, std::min(bytes, part.size() - begin));
 }
@@ -29,12 +29,12 @@ bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRe
                  std::size_t most_bytes, std::size_t& sent) {
   do {
     const std::size_t bytes = std::min(rest.size() - sent, most_bytes);
-    const Piece piece = piece_of(rest.before + sent == 0, sent + bytes == rest.size());
+    const FramePiece piece = piece_of(rest.before + sent == 0, sent + bytes == rest.size());
     const FrameHeader header{channel, piece, 0, 0, rest.before + rest.size()};
-    const auto head = cut(rest.head, sent, bytes);
+    const auto head = subspan_of(rest.head, sent, bytes);
     const std::size_t past = std::max(sent, rest.head.size()) - rest.head.size();
     const std::array<std::span<const std::byte>, 3> parts = {
-        bytes_of(header), head, cut(rest.body, past, bytes - head.size())};
+        bytes_of(header), head, subspan_of(rest.body, past, bytes - head.size())};
     if (!transport.send(to, parts)) return false;
     sent += bytes;
   } while (sent < rest.size());
@@ -43,7 +43,7 @@ bool send_frames(Transport& transport, Rank to, Channel channel, const MessageRe
 
 bool send_reserved_frame(Transport& transport, Rank to, Channel channel,
                          const MessageRest& message) {
-  const FrameHeader header{channel, Piece::whole, 0, 0, message.size()};
+  const FrameHeader header{channel, FramePiece::whole, 0, 0, message.size()};
   const std::array<std::span<const std::byte>, 3> parts = {bytes_of(header), message.head,
                                                            message.body};
   return transport.send_reserved(to, parts);
@@ -54,10 +54,10 @@ void MessageAssembly::check(const FrameHeader& header, std::size_t bytes) const 
     fail(WEIR_STATUS_NETWORK_ERROR, "there is no channel {}",
          static_cast<unsigned>(header.channel));
   }
-  const bool begins = header.piece == Piece::whole || header.piece == Piece::first;
-  const bool ends = header.piece == Piece::whole || header.piece == Piece::last;
+  const bool begins = header.piece == FramePiece::whole || header.piece == FramePiece::first;
+  const bool ends = header.piece == FramePiece::whole || header.piece == FramePiece::last;
   const std::uint64_t missing = header.bytes - partial_.size();
-  if (header.piece > Piece::last || begins != (bytes_ == 0) ||
+  if (header.piece > FramePiece::last || begins != (bytes_ == 0) ||
       (!begins && header.bytes != bytes_) || bytes > missing || (ends && bytes != missing)) {
     fail(WEIR_STATUS_NETWORK_ERROR, "it is not part of a message of {} bytes", header.bytes);
   }
@@ -67,13 +67,13 @@ void MessageAssembly::add(std::span<const std::byte> frame,
                           const std::function<void(Channel, std::span<const std::byte>)>& deliver) {
   const auto header = cut_off<FrameHeader>(frame);
   check(header, frame.size());
-  if (header.piece == Piece::whole) return deliver(header.channel, frame);
-  if (header.piece == Piece::first) {
+  if (header.piece == FramePiece::whole) return deliver(header.channel, frame);
+  if (header.piece == FramePiece::first) {
     partial_.reserve(std::min<std::uint64_t>(header.bytes, kReservedBytes));
   }
   bytes_ = header.bytes;
   partial_.insert(partial_.end(), frame.begin(), frame.end());
-  if (header.piece != Piece::last) return;
+  if (header.piece != FramePiece::last) return;
   deliver(header.channel, partial_);
   clear();
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr std::size_t kUsualCapacity = 1024, kMostCapacity = std::size_t{1} << 30;
 constexpr std::size_t kOrderedWindow = 64;  // batches
 constexpr std::size_t kMostItemBytes = std::size_t{1} << 24;
-constexpr std::size_t kBatchBytes = std::size_t{1} << 18;
+constexpr std::size_t kMostBatchBytes = std::size_t{1} << 18;
 constexpr std::size_t kUsualTunnelBytes = std::size_t{1} << 24;
 
 std::size_t capacity_of(const weir_tunnel_options& options) {
@@ -327,7 +327,7 @@ std::unique_ptr<WorkerBuffer> FlowGraph::make_worker_buffer(const Tunnel& tunnel
 }
 
 std::size_t FlowGraph::most_at_once(const Tunnel& tunnel) const noexcept {
-  return std::clamp<std::size_t>(kBatchBytes / tunnel.item_bytes, 1, flow_.options.batch);
+  return std::clamp<std::size_t>(kMostBatchBytes / tunnel.item_bytes, 1, flow_.options.batch);
 }
 
 }  // namespace weir::rt

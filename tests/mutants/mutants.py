@@ -81,7 +81,8 @@ class Tree:
             ["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja",
              "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1",
              "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1", "-DWEIR_BUILD_TOOLS=OFF",
-             "-DWEIR_BUILD_EXAMPLES=OFF", "-DWEIR_BUILD_PYTHON=OFF", "-DWEIR_BUILD_FORTRAN=OFF"],
+             "-DWEIR_BUILD_EXAMPLES=OFF", "-DWEIR_BUILD_PYTHON=OFF", "-DWEIR_BUILD_FORTRAN=OFF",
+             "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16"],  # a mutant compiles one batch again
             check=True, stdout=subprocess.DEVNULL)
 
     def make(self, tests):

@@ -15,7 +15,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr double kLongestNs = 1e17;  ///< of a kernel
+constexpr double kLongestKernelNs = 1e17;  ///< of a kernel
 
 SimDirection direction_of(const CopyJob& job, const Device* self) noexcept {
   return job.target.device == self ? SimDirection::in : SimDirection::out;
@@ -215,11 +215,11 @@ Outcome SimDevice::pass_time(const Job& job, std::size_t cores) noexcept {
     const auto threads = static_cast<double>(cores);
     const KernelWork work = work_of(model_, job, threads, 0);
     if (work.bytes > 0) {
-      const double most = model_.memory_bytes_per_s * kLongestNs * 1e-9;
+      const double most = model_.memory_bytes_per_s * kLongestKernelNs * 1e-9;
       timed_memory_->move(most > 0 ? std::min(work.bytes, most) : work.bytes, threads);
     }
     const double ns = work.compute_s * 1e9;
-    if (ns > 0) sys::sleep_until(start + static_cast<std::int64_t>(std::min(ns, kLongestNs)));
+    if (ns > 0) sys::sleep_until(start + static_cast<std::int64_t>(std::min(ns, kLongestKernelNs)));
     return {};
   } catch (...) {
     return current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
