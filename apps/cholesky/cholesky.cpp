@@ -94,20 +94,21 @@ std::string tile_name(const char* routine, std::size_t i, std::size_t j) {
 template <class T>
 class Cholesky final : public Workload {
  public:
-  Cholesky(Matrix<T> matrix, std::size_t tile, TileKernels kernels, const weir::Runtime& runtime,
-           const AppStreams& app_streams, const weir::Queue* queue)
-      : given_(std::move(matrix)),
+  Cholesky(Matrix<T> matrix, std::size_t tile, const Parameters& parameters,
+           const weir::Runtime& runtime, const AppStreams& app_streams)
+      : computed_(parameters.computed),
+        given_(std::move(matrix)),
         factor_(make_matrix_of_tiles<T>(given_.rows(), given_.rows(), 2)),
         tile_(tile),
         runtime_(runtime),
         streams_(app_streams),
-        queue_(queue),
-        kernels_(runtime,
-                 tile_kernel_ending(kernels, tiles_below(given_.rows(), tile), app_streams)),
+        queue_(parameters.queue),
+        kernels_(runtime, tile_kernel_ending(parameters.kernels, tiles_below(given_.rows(), tile),
+                                             app_streams)),
         tiles_(runtime, factor_, tile, tile, app_streams.size(), "A"),
         group_(std::min(group_of(given_.rows(), tile, app_streams),
-                        most_in_a_group(app_streams, queue != nullptr))),
-        width_(width_of(tile, app_streams, queue != nullptr)),
+                        most_in_a_group(app_streams, queue_ != nullptr))),
+        width_(width_of(tile, app_streams, queue_ != nullptr)),
         owners_(app_streams.deal(work_of_groups(), copying_of_groups())) {}
 
   /// Makes finish() solve a system with these right-hand sides and save() write the requested
@@ -129,7 +130,7 @@ class Cholesky final : public Workload {
 
   void reset() override {
     if (queue_ != nullptr) tiles_.reset(*queue_);
-    copy(given_, factor_);
+    if (computed_) copy(given_, factor_);
     tiles_.reset();
   }
 
@@ -369,6 +370,7 @@ class Cholesky final : public Workload {
   static double eps() { return std::numeric_limits<T>::epsilon(); }
   static double as_double(std::size_t value) { return static_cast<double>(value); }
 
+  bool computed_;
   Matrix<T> given_, factor_;
   std::size_t tile_;
   const weir::Runtime& runtime_;
@@ -388,7 +390,7 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
   if (parameters.input.empty()) {
     const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
     Matrix<T> matrix = make_matrix<T>(n, n, 2);
-    fill_positive_definite(matrix, parameters.seed);
+    if (parameters.computed) fill_positive_definite(matrix, parameters.seed);
     return matrix;
   }
   Matrix<T> matrix = read_finite_matrix<T>(parameters.input);
@@ -413,8 +415,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   const std::size_t n = matrix.rows();
   auto cholesky = std::make_unique<Cholesky<T>>(
       std::move(matrix),
-      choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n, app_streams)),
-      parameters.kernels, runtime, app_streams, parameters.queue);
+      choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n, app_streams)), parameters,
+      runtime, app_streams);
   cholesky->write_later(parameters.output);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);

@@ -57,8 +57,9 @@ struct Parameters {
       true;             ///< iterations overlap; otherwise a barrier of all streams is between them
   bool single = false;  ///< float instead of double
   std::uint64_t seed = 1;
-  std::string input;                   ///< file to read, "": generate
-  std::string output;                  ///< file to write the result to, "": none
+  bool computed = true;  ///< false: no domain computes, so that generated input may stay zero
+  std::string input;     ///< file to read, "": generate
+  std::string output;    ///< file to write the result to, "": none
   const weir::Queue* queue = nullptr;  ///< gets tasks, instead of actions in streams
 };
 

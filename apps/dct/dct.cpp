@@ -304,10 +304,11 @@ Matrix<T> read_picture(const std::string& path) {
 }
 
 template <class T>
-Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+Matrix<T> generate(std::size_t n, const Parameters& parameters) {
   constexpr std::size_t kPictures = 4;
   Matrix<T> picture = make_matrix<T>(n, n, kPictures);
-  fill_random(picture, seed);
+  if (!parameters.computed) return picture;
+  fill_random(picture, parameters.seed);
   for (std::size_t i = 0; i < picture.size(); ++i) {
     picture.data()[i] *= static_cast<T>(kWhite);
   }
@@ -330,7 +331,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, std::optional
   } else if (!parameters.output.empty()) {
     check_output_format(parameters.output);
   }
-  const Matrix<T> picture = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+  const Matrix<T> picture = parameters.input.empty() ? generate<T>(parameters.n, parameters)
                                                      : read_picture<T>(parameters.input);
   const std::size_t tile = rows_of_tile(picture.columns(), parameters);
   return std::make_unique<Dct<T>>(picture, tile, quality, parameters.output, runtime, app_streams);

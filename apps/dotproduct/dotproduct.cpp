@@ -118,8 +118,9 @@ class DotProduct final : public Workload {
 };
 
 template <class T>
-Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+Matrix<T> generate(std::size_t n, const Parameters& parameters, std::uint64_t seed) {
   Matrix<T> vector = make_matrix<T>(n, 1, 2);
+  if (!parameters.computed) return vector;
   fill_random(vector, seed);
   return vector;
 }
@@ -128,10 +129,10 @@ template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::string& second,
                                      const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
-  Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+  Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters, parameters.seed)
                                          : read_vector<T>(parameters.input);
-  Matrix<T> y =
-      second.empty() ? generate<T>(x.rows(), parameters.seed + 1) : read_vector<T>(second);
+  Matrix<T> y = second.empty() ? generate<T>(x.rows(), parameters, parameters.seed + 1)
+                               : read_vector<T>(second);
   if (x.rows() != y.rows()) {
     fail_input("{}: found {}, expected {} as in the first vector", second,
                counted(y.rows(), "element"), x.rows());

@@ -77,7 +77,8 @@ class Hotspot final : public Workload {
   /// The matrices have a row for each row of cells.
   Hotspot(Matrix<T> temperature, const Matrix<T>& power, std::size_t edge,
           const Parameters& parameters, const weir::Runtime& runtime, const AppStreams& app_streams)
-      : given_(std::move(temperature)),
+      : computed_(parameters.computed),
+        given_(std::move(temperature)),
         chip_(given_.columns(), given_.rows()),
         iterations_(parameters.iterations),
         output_(parameters.output),
@@ -90,7 +91,7 @@ class Hotspot final : public Workload {
                                kFields * sizeof(T) * given_.size() > kCacheBytes)),
         fields_{grid_.field<T>(runtime, "temperature"), grid_.field<T>(runtime, "temperature")},
         power_(grid_.field<T>(runtime, "power")) {
-    grid_.store(power, power_);
+    if (computed_) grid_.store(power, power_);
   }
 
   std::size_t n() const override { return grid_.height(); }
@@ -102,7 +103,9 @@ class Hotspot final : public Workload {
   double operations() const override { return kOperations * updates(); }
   double traffic() const override { return kFields * sizeof(T) * updates(); }
 
-  void reset() override { grid_.store(given_, fields_[0]); }
+  void reset() override {
+    if (computed_) grid_.store(given_, fields_[0]);
+  }
 
   void enqueue() override {
     for (std::size_t i = 0; i < grid_.size(); ++i) {
@@ -191,6 +194,7 @@ class Hotspot final : public Workload {
     return now;
   }
 
+  bool computed_;
   Matrix<T> given_;
   Chip chip_;
   std::size_t iterations_;
@@ -206,9 +210,11 @@ class Hotspot final : public Workload {
 
 /// Random numbers between two others.
 template <class T>
-Matrix<T> generate(std::size_t n, std::uint64_t seed, double least, double most) {
+Matrix<T> generate(std::size_t n, const Parameters& parameters, std::uint64_t seed, double least,
+                   double most) {
   constexpr std::size_t kMatrices = 6;
   Matrix<T> matrix = make_matrix<T>(n, n, kMatrices);
+  if (!parameters.computed) return matrix;
   fill_random(matrix, seed);
   for (std::size_t i = 0; i < matrix.size(); ++i) {
     matrix.data()[i] = static_cast<T>(least + (matrix.data()[i] + 0.5) * (most - least));
@@ -221,15 +227,16 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
                                      const weir::Runtime& runtime, const AppStreams& app_streams) {
   constexpr double kColdest = 323, kHottest = 343, kMostPower = 0.01;
   if (!parameters.output.empty()) check_output_format(parameters.output);
-  Matrix<T> temperature = parameters.input.empty()
-                              ? generate<T>(parameters.n, parameters.seed, kColdest, kHottest)
-                              : read_table<T>(parameters.input);
+  Matrix<T> temperature =
+      parameters.input.empty()
+          ? generate<T>(parameters.n, parameters, parameters.seed, kColdest, kHottest)
+          : read_table<T>(parameters.input);
   const std::size_t rows = temperature.rows(), columns = temperature.columns();
   Matrix<T> power;
   if (!power_file.empty()) {
     power = read_table<T>(power_file);
   } else if (parameters.input.empty()) {
-    power = generate<T>(rows, parameters.seed + 1, 0, kMostPower);
+    power = generate<T>(rows, parameters, parameters.seed + 1, 0, kMostPower);
   } else {
     power = Matrix<T>(rows, columns);
   }

@@ -365,14 +365,15 @@ class Kmeans final : public Workload {
 
 /// Points around as many random middles as there are clusters.
 template <class T>
-Matrix<T> generate(std::size_t n, const KmeansOptions& options, std::uint64_t seed) {
+Matrix<T> generate(const Parameters& parameters, const KmeansOptions& options) {
   constexpr double kSpread = 0.5;
-  Matrix<T> points = make_matrix<T>(n, options.features, 1);
-  std::mt19937_64 random(seed);
+  Matrix<T> points = make_matrix<T>(parameters.n, options.features, 1);
+  if (!parameters.computed) return points;
+  std::mt19937_64 random(parameters.seed);
   std::uniform_real_distribution<double> unit(0, 1);
   Matrix<double> middles(options.features, options.clusters);
   std::generate_n(middles.data(), middles.size(), [&] { return unit(random); });
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < parameters.n; ++i) {
     const std::size_t middle = random() % options.clusters;
     for (std::size_t f = 0; f < options.features; ++f) {
       points(i, f) = static_cast<T>(middles(f, middle) + kSpread * (unit(random) - 0.5));
@@ -387,8 +388,8 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const KmeansO
   for (const std::string& file : {parameters.output, options.labels}) {
     if (!file.empty()) check_output_format(file);
   }
-  Matrix<T> points = parameters.input.empty() ? generate<T>(parameters.n, options, parameters.seed)
-                                              : read_table<T>(parameters.input);
+  Matrix<T> points =
+      parameters.input.empty() ? generate<T>(parameters, options) : read_table<T>(parameters.input);
   if (points.rows() < options.clusters) {
     fail_input("--clusters {}: there are only {} points: choose fewer clusters", options.clusters,
                points.rows());

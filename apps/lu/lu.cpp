@@ -75,13 +75,14 @@ std::size_t tiles_of(std::size_t n, std::size_t tile) {
 template <class T>
 class Lu final : public Workload {
  public:
-  Lu(Matrix<T> matrix, std::size_t tile, TileKernels kernels, const weir::Runtime& runtime,
-     const AppStreams& app_streams, const weir::Queue* queue)
-      : system_(std::move(matrix), tile),
+  Lu(Matrix<T> matrix, std::size_t tile, const Parameters& parameters, const weir::Runtime& runtime,
+     const AppStreams& app_streams)
+      : computed_(parameters.computed),
+        system_(std::move(matrix), tile),
         streams_(app_streams),
-        queue_(queue),
-        kernels_(runtime,
-                 tile_kernel_ending(kernels, tiles_of(system_.order(), tile), app_streams)),
+        queue_(parameters.queue),
+        kernels_(runtime, tile_kernel_ending(parameters.kernels, tiles_of(system_.order(), tile),
+                                             app_streams)),
         tiles_(runtime, system_.factors, tile, tile, app_streams.size(), "A"),
         pivots_(runtime, system_.pivots, tile, app_streams.size()),
         group_(std::max<std::size_t>(
@@ -110,7 +111,7 @@ class Lu final : public Workload {
       tiles_.reset(*queue_);
       pivots_.reset(*queue_);
     }
-    copy(system_.given, system_.factors);
+    if (computed_) copy(system_.given, system_.factors);
     tiles_.reset();
     pivots_.reset();
   }
@@ -240,6 +241,7 @@ class Lu final : public Workload {
     return column;
   }
 
+  bool computed_;
   LuSystem<T> system_;
   const AppStreams& streams_;
   const weir::Queue* queue_;  ///< null: streams
@@ -258,7 +260,7 @@ Matrix<T> read_or_generate(const Parameters& parameters) {
   if (parameters.input.empty()) {
     const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
     Matrix<T> matrix = make_matrix<T>(n, n, 3);
-    fill_random(matrix, parameters.seed);
+    if (parameters.computed) fill_random(matrix, parameters.seed);
     return matrix;
   }
   Matrix<T> matrix = read_finite_matrix<T>(parameters.input);
@@ -284,8 +286,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const SystemF
   Matrix<T> matrix = read_or_generate<T>(parameters);
   const std::size_t n = matrix.rows();
   const std::size_t tile = choose_tile(n, parameters.tile, parameters.tiles, usual_tile(n));
-  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, parameters.kernels, runtime,
-                                    app_streams, parameters.queue);
+  auto lu = std::make_unique<Lu<T>>(std::move(matrix), tile, parameters, runtime, app_streams);
   lu->write_later(parameters.output, files);
   if (!files.rhs.empty()) {
     Matrix<T> rhs = read_finite_matrix<T>(files.rhs);

@@ -129,9 +129,10 @@ class Matmul final : public Workload {
 };
 
 template <class T>
-Matrix<T> generate_factor(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+Matrix<T> generate_factor(std::size_t rows, std::size_t columns, const Parameters& parameters,
+                          std::uint64_t seed) {
   Matrix<T> matrix = make_matrix<T>(rows, columns, 3);
-  fill_random(matrix, seed);
+  if (parameters.computed) fill_random(matrix, seed);
   return matrix;
 }
 
@@ -140,10 +141,11 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const std::st
                                      const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
   const std::size_t n = parameters.n > 0 ? parameters.n : kUsualOrder;
-  Matrix<T> a = parameters.input.empty() ? generate_factor<T>(n, n, parameters.seed)
+  Matrix<T> a = parameters.input.empty() ? generate_factor<T>(n, n, parameters, parameters.seed)
                                          : read_finite_matrix<T>(parameters.input);
-  Matrix<T> b = second.empty() ? generate_factor<T>(a.columns(), a.columns(), parameters.seed + 1)
-                               : read_finite_matrix<T>(second);
+  Matrix<T> b = second.empty()
+                    ? generate_factor<T>(a.columns(), a.columns(), parameters, parameters.seed + 1)
+                    : read_finite_matrix<T>(second);
   if (a.columns() != b.rows()) {
     fail_input("{} is {} x {} and {} is {} x {}: they cannot be multiplied",
                parameters.input.empty() ? "A" : parameters.input, a.rows(), a.columns(), second,

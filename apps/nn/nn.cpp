@@ -211,9 +211,10 @@ class NearestNeighbours final : public Workload {
 
 /// Over the whole earth, as hurricanes are not.
 template <class T>
-Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+Matrix<T> generate(std::size_t n, const Parameters& parameters) {
   Matrix<T> records = make_matrix<T>(n, 2, 1);
-  std::mt19937_64 random(seed);
+  if (!parameters.computed) return records;
+  std::mt19937_64 random(parameters.seed);
   std::uniform_real_distribution<double> latitude(-90, 90), longitude(-180, 180);
   for (std::size_t i = 0; i < n; ++i) {
     records(i, 0) = static_cast<T>(latitude(random));
@@ -245,7 +246,7 @@ template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const Query& query,
                                      const weir::Runtime& runtime, const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
-  Matrix<T> records = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+  Matrix<T> records = parameters.input.empty() ? generate<T>(parameters.n, parameters)
                                                : read_records<T>(parameters.input);
   const std::size_t tile = choose_tile(records.rows(), parameters.tile, parameters.tiles, 0);
   return std::make_unique<NearestNeighbours<T>>(std::move(records), query, tile, parameters.output,

@@ -155,9 +155,10 @@ class PrefixSum final : public Workload {
 
 /// Whole numbers from 0 to 255.
 template <class T>
-Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+Matrix<T> generate(std::size_t n, const Parameters& parameters) {
   Matrix<T> vector = make_matrix<T>(n, 1, 2);
-  std::mt19937_64 random(seed);
+  if (!parameters.computed) return vector;
+  std::mt19937_64 random(parameters.seed);
   std::generate_n(vector.data(), n, [&] { return static_cast<T>(random() >> 56); });
   return vector;
 }
@@ -166,7 +167,7 @@ template <class T>
 std::unique_ptr<Workload> prepare_in(const Parameters& parameters, const weir::Runtime& runtime,
                                      const AppStreams& app_streams) {
   if (!parameters.output.empty()) check_output_format(parameters.output);
-  Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+  Matrix<T> x = parameters.input.empty() ? generate<T>(parameters.n, parameters)
                                          : read_vector<T>(parameters.input);
   const std::size_t tile = choose_tile(x.rows(), parameters.tile, parameters.tiles, 0);
   return std::make_unique<PrefixSum<T>>(std::move(x), tile, parameters.output, runtime,

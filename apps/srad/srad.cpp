@@ -153,7 +153,8 @@ class Srad final : public Workload {
   /// The picture has a row for each row of pixels, from 0 to 1.
   Srad(const Matrix<T>& picture, std::size_t edge, double lambda, const Parameters& parameters,
        const weir::Runtime& runtime, const AppStreams& app_streams)
-      : given_(exponential(picture)),
+      : computed_(parameters.computed),
+        given_(computed_ ? exponential(picture) : Matrix<T>(picture.rows(), picture.columns())),
         lambda_(lambda),
         iterations_(parameters.iterations),
         output_(parameters.output),
@@ -184,7 +185,7 @@ class Srad final : public Workload {
   double traffic() const override { return 5 * sizeof(T) * updates(); }
 
   void reset() override {
-    grid_.store(given_, fields_[0]);
+    if (computed_) grid_.store(given_, fields_[0]);
     sum_tiles_.reset();
     speckle_tiles_.reset();
   }
@@ -316,6 +317,7 @@ class Srad final : public Workload {
                                          static_cast<T>(lambda_ / 4)}));
   }
 
+  bool computed_;
   Matrix<T> given_;
   double lambda_;
   std::size_t iterations_;
@@ -354,10 +356,11 @@ Matrix<T> read_picture(const std::string& path) {
 }
 
 template <class T>
-Matrix<T> generate(std::size_t n, std::uint64_t seed) {
+Matrix<T> generate(std::size_t n, const Parameters& parameters) {
   constexpr std::size_t kMatrices = 5;
   Matrix<T> picture = make_matrix<T>(n, n, kMatrices);
-  fill_random(picture, seed);
+  if (!parameters.computed) return picture;
+  fill_random(picture, parameters.seed);
   std::transform(picture.data(), picture.data() + picture.size(), picture.data(),
                  [](T value) { return value + T{1} / 2; });
   return picture;
@@ -371,7 +374,7 @@ std::unique_ptr<Workload> prepare_in(const Parameters& parameters, double lambda
   } else if (!parameters.output.empty()) {
     check_output_format(parameters.output);
   }
-  const Matrix<T> picture = parameters.input.empty() ? generate<T>(parameters.n, parameters.seed)
+  const Matrix<T> picture = parameters.input.empty() ? generate<T>(parameters.n, parameters)
                                                      : read_picture<T>(parameters.input);
   const std::size_t most = std::max(picture.rows(), picture.columns());
   const std::size_t edge = choose_tile(most, parameters.tile, parameters.tiles, 0);

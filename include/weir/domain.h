@@ -31,9 +31,11 @@ typedef struct weir_domain_info {
   const char* link_duplex; /**< "half", "full", or "none" without a link */
   size_t threads_per_core; /**< number of consecutive cores that are hardware threads of one
                               physical core */
+  bool skips_kernels;      /**< simulated with kernels=skip: only modelled time passes, results are
+                              invalid */
 } weir_domain_info;
 #define WEIR_DOMAIN_INFO_INIT \
-  { sizeof(weir_domain_info), NULL, NULL, NULL, 0, 0, 0, 0, false, false, 0, 0, NULL, 1 }
+  { sizeof(weir_domain_info), NULL, NULL, NULL, 0, 0, 0, 0, false, false, 0, 0, NULL, 1, false }
 
 /** Fills out_info, whose struct_size must be set. */
 WEIR_API weir_status weir_domain_get_info(const weir_domain* domain, weir_domain_info* out_info);

@@ -553,6 +553,9 @@ void define_domains(nb::module_& m) {
           "aliases_host", [](const Domain& domain) { return domain.info().aliases_host; },
           "Whether it shares memory with the host: transfers cost nothing.")
       .def_prop_ro("virtual_time", [](const Domain& domain) { return domain.info().virtual_time; })
+      .def_prop_ro(
+          "skips_kernels", [](const Domain& domain) { return domain.info().skips_kernels; },
+          "Whether only modelled time passes there: results are invalid.")
       .def("place", &make_place, "cores"_a = 0, "name"_a = nb::none(), "oversubscribe"_a = false,
            "Makes a place of so many free cores, 0: of all of them.")
       .def("partition", &partition, "count"_a, "oversubscribe"_a = false,

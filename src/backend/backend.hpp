@@ -169,6 +169,7 @@ struct DeviceInfo {
   bool compiles_source = false;   ///< accepts jobs with a KernelSource
   bool aliases_host = false;      ///< kernels can use host memory directly
   bool virtual_time = false;      ///< time advances only in drive()
+  bool skips_kernels = false;     ///< only modelled time passes: nothing is computed or copied
   std::int64_t enqueue_ns = 0;    ///< virtual time: of the host, for each action that it enqueues
   bool copies_by_worker = false;  ///< copy() blocks: only workers of the place call it
   /// The driver resolves dependences: it takes jobs before their predecessors complete, one thread

@@ -116,6 +116,7 @@ weir_status weir_domain_get_info(const weir_domain* domain, weir_domain_info* ou
     info.link_latency_us = facts.link_latency_us;
     info.link_duplex = facts.link_duplex.c_str();
     info.threads_per_core = facts.threads_per_core;
+    info.skips_kernels = facts.skips_kernels;
     write_info(out_info, info, "out_info");
   });
 }

@@ -53,6 +53,7 @@ void describe_domain(const Domain& domain, JsonWriter& json) {
   json.member("memory_used", domain.residency().used());
   json.member("aliases_host", info.aliases_host);
   json.member("virtual_time", info.virtual_time);
+  if (info.skips_kernels) json.member("skips_kernels", true);
   if (info.link_duplex != "none") {
     json.key("link").begin_object();
     json.member("gbps", info.link_gbps);

@@ -49,6 +49,8 @@ MISTAKES = (
     ((*SMALL, "--places", "999"), BAD_INPUT, r"domain 'host' has \d+ cores: choose up to \d+ --places"),
     ((*SMALL, "--places", "2", "--domains", "host:cores=1"), BAD_INPUT,
      "domain 'host' has 1 core: choose up to 1 --places, not 2"),
+    ((*SMALL, "--verify", "--domains", "sim:phi-31sp,kernels=skip"), BAD_INPUT,
+     "^weir: --verify: with kernels=skip nothing is computed: leave out one of the two$"),
     ((*SMALL, "--live"), USAGE, "^weir: --live: cholesky does not use this option; remove it; see"),
     (("run", "cholesky", "--n", "1024", "--timeout", "1e-6"), DEADLINE,
      "a run of cholesky did not end within 1e-06 s"),

@@ -170,7 +170,22 @@ class Run final : private Stoppable {
   apps::Parameters parameters() const {
     apps::Parameters parameters = options_.parameters;
     if (queue_.handle() != nullptr) parameters.queue = &queue_;
+    parameters.computed = computes();
+    for (const auto& [wanted, option] :
+         {std::pair(options_.verify, "--verify"), {!parameters.output.empty(), "--output"}}) {
+      if (!wanted || parameters.computed) continue;
+      apps::fail_input("{}: with kernels=skip nothing is computed: leave out one of the two",
+                       option);
+    }
     return parameters;
+  }
+
+  /// Returns whether at least one domain runs kernels.
+  bool computes() const {
+    for (std::size_t i = 0; i < runtime_.domain_count(); ++i) {
+      if (!runtime_.domain(i).info().skips_kernels) return true;
+    }
+    return false;
   }
 
   void stop() noexcept override { cancel(); }
@@ -279,6 +294,7 @@ class Run final : private Stoppable {
   }
 
   void finish() {
+    if (!computes()) return;
     stage_ = "working with the result";
     workload_->finish();
     Interruption::check();  // a stopped run may be incomplete
@@ -291,7 +307,7 @@ class Run final : private Stoppable {
     report_.tiles = workload_->tiles();
     report_.operations = workload_->operations();
     report_.traffic = workload_->traffic();
-    report_.figures = workload_->figures();
+    if (computes()) report_.figures = workload_->figures();
     report_.parameters = options_.parameters;
     report_.iterations = workload_->iterations();
     report_.sharing = options_.sharing;

@@ -30,7 +30,7 @@ void WireWriter::put(const RankCopyEnd& end) {
 void WireWriter::put(const RankDeviceFacts& facts) {
   const DeviceInfo& info = facts.info;
   put(info.backend, info.description, info.cores, info.threads_per_core, info.memory_bytes,
-      info.runs_host_code, info.compiles_source, facts.direct);
+      info.runs_host_code, info.compiles_source, info.skips_kernels, facts.direct);
 }
 
 void WireWriter::put(const weir_scalar& scalar) {
@@ -97,7 +97,7 @@ RankDeviceFacts WireReader::facts() {
   info.backend = text();
   info.description = text();
   get(info.cores, info.threads_per_core, info.memory_bytes, info.runs_host_code,
-      info.compiles_source, facts.direct);
+      info.compiles_source, info.skips_kernels, facts.direct);
   return facts;
 }
 

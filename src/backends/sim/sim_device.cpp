@@ -93,6 +93,7 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
   info_.threads_per_core = model_.threads;
   info_.memory_bytes = model_.memory_bytes;
   info_.virtual_time = model_.virtual_time;
+  info_.skips_kernels = model_.skip_kernels;
   info_.resolves_dependences = model_.resolves_dependences;
   if (!model_.host) {
     info_.link_gbps = model_.link.bytes_per_s / 1e9;
@@ -150,7 +151,9 @@ void SimDevice::copy(const CopyJob& job) noexcept {
 }
 
 void SimDevice::copy_virtually(SimDirection direction, const CopyJob& job) noexcept {
-  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  if (!model_.skip_kernels) {
+    copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);
+  }
   std::int64_t started = 0, ended = 0;
   {
     sys::Lock lock(mutex_);

@@ -74,7 +74,7 @@ struct SimModel {
   std::int64_t enqueue_ns = 0;  ///< likewise: of the host, for each action that a thread enqueues
   std::int64_t notice_ns = 0;   ///< likewise: from the end of an action until the host learns of it
   bool resolves_dependences = false;  ///< the card's queue resolves dependences
-  bool skip_kernels = false;          ///< only model time, and in real time do not copy
+  bool skip_kernels = false;          ///< only model time, and do not copy
   SimFaultPlan faults;
 
   /// Whether the memory limits kernels.

@@ -232,6 +232,22 @@ TEST(SimVirtualTime, SkippedKernelsTakeTheirTimeAndDoNotRun) {
   stream.synchronize();
   EXPECT_EQ(simulated(runtime).count(), 5000);
   EXPECT_EQ(calls, 0);
+  EXPECT_TRUE(runtime.domain(0).info().skips_kernels);
+}
+
+TEST(SimVirtualTime, CopiesOfADeviceThatSkipsKernelsTakeTheirTimeAndMoveNothing) {
+  const Runtime runtime(std::string(kCard) + ",kernels=skip");
+  const Buffer data = runtime.buffer(kBlock);
+  data.data<char>()[0] = 1;
+  const Place place = runtime.domain(0).place(1);
+  const Stream stream = place.stream();
+  stream.upload(data.all());
+  stream.synchronize();
+  data.data<char>()[0] = 2;
+  stream.download(data.all());
+  stream.synchronize();
+  EXPECT_EQ(simulated(runtime).count(), 2000);
+  EXPECT_EQ(data.data<char>()[0], 2);
 }
 
 constexpr double kMB = 1e6;
