@@ -197,7 +197,7 @@ this page, in two minutes on 2 cores.
 The papers' slides have 1.80 and 2.89 for matmul, 1.8 and 2.7 for Cholesky, on HSW and one and two KNC, of sizes that
 they do not give. The design of weir asks at n = 8192, 12288 and 24576 for 1.85, 1.95 and 2.0 with one device and 2.65,
 2.90 and 3.0 with two (matmul), and for 1.65, 1.8, 1.9 and 2.2, 2.4, 2.7 (Cholesky). No row reaches that; at 24576 the
-rows are 2 to 4 % below. Tiles of one size are the reason that is known for matmul: places wait for each other at the
+rows are 1 to 4 % below. Tiles of one size are the reason that is known for matmul: places wait for each other at the
 end, for up to a tile, and the kernels of the coprocessor need large tiles.
 
 | column | is the rate divided by |

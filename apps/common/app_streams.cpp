@@ -64,6 +64,14 @@ bool AppStreams::share_memory() const noexcept {
                      [](const AppStream& app_stream) { return app_stream.memory == nullptr; });
 }
 
+std::size_t AppStreams::memories() const {
+  std::vector<const weir_domain*> memories;
+  for (const AppStream& each : app_streams_) memories.push_back(each.memory);
+  std::sort(memories.begin(), memories.end());
+  return static_cast<std::size_t>(std::unique(memories.begin(), memories.end()) -
+                                  memories.begin());
+}
+
 const AppStream& AppStreams::any(std::size_t place, std::size_t part) const noexcept {
   return streams_ == 1 ? urgent(place) : app_streams_[place * streams_ + 1 + part % (streams_ - 1)];
 }

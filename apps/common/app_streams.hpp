@@ -61,6 +61,8 @@ class AppStreams {
   bool teams() const noexcept { return teams_; }
   /// Whether the program's memory serves all places.
   bool share_memory() const noexcept;
+  /// Returns how many memories the places use, the program's included.
+  std::size_t memories() const;
 
   std::size_t places() const noexcept { return places_.size(); }
   const weir::Place& place(std::size_t index) const noexcept { return places_[index]; }
