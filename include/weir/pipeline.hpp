@@ -500,7 +500,7 @@ class Pipeline {
     weir_kernel* made = nullptr;
     for (std::size_t number = 2;; ++number) {
       const weir_status status = detail::register_kernel(
-          runtime_, tried.c_str(), WEIR_KERNEL_SHAPE_SERIAL, owned, &made);
+          runtime_, tried.c_str(), WEIR_KERNEL_SHAPE_SERIAL, nullptr, owned, &made);
       if (status == WEIR_STATUS_OK) return Kernel(made);
       const Error failure(status, weir_last_error());
       const bool taken = status == WEIR_STATUS_INVALID_ARGUMENT &&

@@ -254,13 +254,15 @@ weir_status run_kernel(const weir_call* call) {
 /// OK.
 template <class Code>
 weir_status register_kernel(weir_runtime* runtime, const char* name, weir_kernel_shape shape,
-                            std::unique_ptr<Code>& code, weir_kernel** out_kernel) {
+                            weir_cost_function cost, std::unique_ptr<Code>& code,
+                            weir_kernel** out_kernel) {
   const weir_implementation implementation = {"host", run_kernel<Code>, code.get()};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name;
   options.shape = shape;
   options.implementations = &implementation;
   options.implementation_count = 1;
+  options.cost = cost;
   options.release = [](void* payload) { delete static_cast<Code*>(payload); };
   const weir_status status = weir_kernel_register(runtime, &options, out_kernel);
   if (status == WEIR_STATUS_OK) static_cast<void>(code.release());
@@ -869,13 +871,14 @@ class Runtime {
     check(weir_kernel_find(handle(), name, &found));
     return Kernel(found);
   }
-  /// Registers code(Call&) as a kernel for host cores. What it throws fails the action.
+  /// Registers code(Call&) as a kernel for host cores. What it throws fails the action. cost, a
+  /// lambda without captures: the work of a call, see weir_kernel_options; nullptr: measured.
   template <class Code>
-  Kernel kernel(const char* name, Code code,
-                weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) const {
+  Kernel kernel(const char* name, Code code, weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL,
+                weir_cost_function cost = nullptr) const {
     auto owned = std::make_unique<Code>(std::move(code));
     weir_kernel* made = nullptr;
-    check(detail::register_kernel(handle(), name, shape, owned, &made));
+    check(detail::register_kernel(handle(), name, shape, cost, owned, &made));
     return Kernel(made);
   }
 
