@@ -15,6 +15,35 @@ namespace {
 
 constexpr const char* kVirtualCard = "sim:cores=1,clock=virtual";
 
+TEST(Regions, NameANegativeNumber) {
+  const Runtime runtime("host:cores=1");
+  const Buffer x = runtime.buffer(8 * sizeof(double));
+  const auto message_of = [](auto make) {
+    try {
+      make();
+    } catch (const Error& error) {
+      return std::string(weir_status_name(error.status())) + ": " + error.what();
+    }
+    return std::string("accepted");
+  };
+  const int one_too_few = -1;
+  const auto count = static_cast<std::size_t>(one_too_few);
+  EXPECT_EQ(message_of([&] { x.elements<double>(0, count); }),
+            "invalid_argument: count of elements() is -1: give a number from 0");
+  EXPECT_EQ(message_of([&] { x.elements<double>(count, 1); }),
+            "invalid_argument: first of elements() is -1: give a number from 0");
+  EXPECT_EQ(message_of([&] { x.range(0, count); }),
+            "invalid_argument: count of range() is -1: give a number from 0");
+  EXPECT_EQ(message_of([&] { x.tile<double>(0, 0, count, 1, 8); }),
+            "invalid_argument: rows of tile() is -1: give a number from 0");
+  // Its bytes would wrap around to 8.
+  EXPECT_EQ(message_of([&] { x.elements<double>(0, (std::size_t{1} << 61) + 1); }),
+            "invalid_argument: count of elements() is 2305843009213693953: no memory has so many "
+            "elements");
+  EXPECT_EQ(message_of([&] { x.elements<double>(0, 8); }), "accepted");
+}
+
+
 TEST(Streams, AnyThreadMayEnqueueAndKeepsItsOwnOrder) {
   constexpr int kThreads = 6, kEach = 400;
   const Runtime runtime("host");
