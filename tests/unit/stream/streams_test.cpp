@@ -43,6 +43,21 @@ TEST(Regions, NameANegativeNumber) {
   EXPECT_EQ(message_of([&] { x.elements<double>(0, 8); }), "accepted");
 }
 
+TEST(Places, OfADomainWithoutCores_AreRefusedWithoutAdviceToShareThem) {
+  const Runtime runtime("null");
+  const weir_domain_info info = runtime.domain(0).info();
+  EXPECT_EQ(info.cores, 0u);
+  weir_place* places[1] = {nullptr};
+  for (const bool oversubscribe : {false, true}) {
+    EXPECT_EQ(weir_domain_partition(runtime.domain(0).handle(), 1, oversubscribe, places),
+              WEIR_STATUS_UNSUPPORTED);
+    EXPECT_STREQ(weir_last_error(),
+                 "domain 'null:0' has no cores to make a place of: run kernels "
+                 "in another, such as host");
+  }
+  EXPECT_EQ(weir_place_create(runtime.domain(0).handle(), nullptr, places),
+            WEIR_STATUS_UNSUPPORTED);
+}
 
 TEST(Streams, AnyThreadMayEnqueueAndKeepsItsOwnOrder) {
   constexpr int kThreads = 6, kEach = 400;
