@@ -100,8 +100,11 @@ class Content(ReportTest):
         self.assertEqual([trace["streams"][i] for i in self.column(trace, "stream", "I")],
                          [event["args"]["stream"] for event in slices])
         for kind, event in zip(self.column(trace, "kind", "B"), slices, strict=True):
-            expected = event["name"] if event["cat"] == "transfer" else event["cat"]
+            direction, _, buffer = event["name"].partition(" ")
+            expected = direction if event["cat"] == "transfer" else event["cat"]
             self.assertEqual(KINDS[kind], expected)
+            if event["cat"] == "transfer":
+                self.assertEqual(buffer, "A")
 
     def test_figures_are_those_of_the_library(self):
         run, _ = self.run_with_trace()
@@ -241,6 +244,23 @@ SITUATIONS = {
     "kernels fill the cores": (
         ONE_PLACE, [kernel(0, 960), copy(10, 50)],
         "kernels fill 100 % of the cores' time: only faster kernels or more cores gain more"),
+    "kernels nearly fill the cores": (
+        ONE_PLACE, [copy(0, 120, name="h2d x"), kernel(120, 880, ready=120)],
+        "kernels fill 88 % of the cores' time; copies that no kernel hides take 12 % of the time, 100 % "
+        "of it before the first kernel: smaller actions overlap copies with kernels; 1 transfer of 'x', "
+        "8 B, takes 100 % of the time of all transfers"),
+    "a place waits for copies while another computes": (
+        (*TWO_PLACES, "d in"), [action for at in range(0, 1000, 100) for action in
+                                (kernel(at, 100), copy(at, 80, 4, name="h2d the grid"),
+                                 kernel(at + 80, 20, 3))],
+        "40 % of the cores' time is idle while copies move data to or from them: fewer bytes, or more "
+        "work on them, gain most; 10 transfers of 'the grid', 8 B each, take 100 % of the time of all "
+        "transfers"),
+    "a place waits for nothing while another computes": (
+        (*TWO_PLACES, "d in"), [action for at in range(0, 1000, 100) for action in
+                                (kernel(at, 100), copy(at, 20, 4), kernel(at + 80, 20, 3))],
+        "40 % of the cores' time is idle while kernels run, as the busiest place works 1.67 times as "
+        "long as the mean: smaller actions share more evenly"),
     "a link is full": (
         ONE_PLACE, [copy(100 * i, 100, ready=0) for i in range(9)] +
         [kernel(100 * i + 100, 22) for i in range(9)],
@@ -391,6 +411,8 @@ class Advice(ReportTest):
         for app, *options in (("wave", "--n", "32", "--steps", "3"), ("scatter", "--n", "1000")):
             said = self.weir("run", app, *options, "--repeat", "1", "--domains", "host:cores=1")
             self.assertNotIn("stream", said)
+
+
 
 
 class BadInput(ReportTest):
