@@ -413,6 +413,34 @@ class Advice(ReportTest):
             self.assertNotIn("stream", said)
 
 
+class Text(ReportTest):
+    """What a terminal shows instead of the page."""
+
+    def test_a_recording_is_summed_up(self):
+        rows, events, words = SITUATIONS["kernels nearly fill the cores"]
+        said = self.weir("report", self.recording(events, rows), "--text")
+        lines = [" ".join(line.split()) for line in said.splitlines()]
+        for line in ("trace.json", "recorded 1.00 ms, 1.14 times the busiest place or link",
+                     "kernels 1 in 880 us, 88 % of the cores' time",
+                     "transfers 120 us, 0 % of it hidden", "longest chain 880 us, 88 % of the time",
+                     "d/p0 88 % 1", "d in 12 % 1 8 B", "k 1 880 us 0 s", "h2d 1 120 us 0 s",
+                     "- " + words, "- copies hidden 0 %"):
+            self.assertIn(line, lines)
+        self.assertFalse(os.path.exists(self.path("page.html")))
+
+    def test_a_run_is_summed_up_with_its_command(self):
+        run = self.weir(*RUN, "--trace", self.path("t.pftrace"), "--json")
+        said = self.weir("report", self.write("run.json", run), "--text")
+        self.assertIn("weir run cholesky --n 512", said)
+        self.assertRegex(said, r"\n  sim:0/p0 +\d+ % ")
+        self.assertRegex(said, r"\n  potrf +\d+ ")
+        bare = self.weir("report", self.write("bare.json", self.weir(*RUN, "--json")), "--text")
+        self.assertIn("repeat the command with --trace FILE", bare)
+
+    def test_there_is_one_form_at_a_time(self):
+        result = weir("report", self.path("t.json"), "--text", "-o", self.path("page.html"))
+        self.assertEqual(result.returncode, USAGE)
+        self.assertIn("--text", result.stderr)
 
 
 class BadInput(ReportTest):
