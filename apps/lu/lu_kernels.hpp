@@ -10,8 +10,6 @@
 #include <fmt/format.h>
 #include <weir/weir.hpp>
 
-#include "common/host_kernel.hpp"
-
 namespace weir::apps {
 
 /// Returns the row that row i is exchanged with, both counted from the top of the panel. Returns i
@@ -25,8 +23,7 @@ inline std::size_t exchanged_row(std::size_t i, std::int32_t pivot, std::size_t 
 /// Exchanges rows of a tile: row i with row `pivots[i]`, counted from 1 at the top of the panel of
 /// `panel` rows in which i is. Scalars: panel. Operands: tile read-write, pivots read.
 template <class T>
-weir_status exchange_rows(const weir_call* arguments) {
-  const weir::Call call(arguments);
+void exchange_rows(const weir::Call& call) {
   const std::size_t panel = call.scalar<std::size_t>(0);
   const weir::Tile<T> tile = call.tile<T>(0);
   const auto pivots = call.span<std::int32_t>(1);
@@ -36,7 +33,6 @@ weir_status exchange_rows(const weir_call* arguments) {
       std::swap(column[i], column[exchanged_row(i, pivots[i], panel, tile.rows)]);
     }
   }
-  return WEIR_STATUS_OK;
 }
 
 /// Four elements move for each pivot and column.
@@ -54,8 +50,8 @@ struct LuKernels {
       : gemm(find(runtime, "blas.{}gemm", ending)),
         trsm(find(runtime, "blas.{}trsm", ending)),
         getrf(find(runtime, "lapack.{}getrf", ending)),
-        exchange(register_kernel(runtime, name("lu.{}exchange").c_str(), exchange_rows<T>,
-                                 cost_of_exchange<T>)) {}
+        exchange(runtime.kernel(name("lu.{}exchange").c_str(), exchange_rows<T>,
+                                WEIR_KERNEL_SHAPE_SERIAL, cost_of_exchange<T>)) {}
 
   weir::Kernel gemm, trsm, getrf, exchange;
 

@@ -59,23 +59,15 @@ nlohmann::json measure_makespan(const Arguments& arguments) {
     if (i + 1 == speeds.size()) domains << ",slow_by=" << slow_by << ",slow_at_ms=" << half_ms;
   }
   const weir::Runtime runtime(domains.str());
-  const weir_implementation code = {"host", [](const weir_call*) { return WEIR_STATUS_OK; },
-                                    nullptr};
-  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
-  options.name = "item";
-  options.implementations = &code;
-  options.implementation_count = 1;
-  options.cost = [](const weir_call* call) {
-    return weir_cost{1e6 * weir::Call(call).scalar<double>(0), 0};
-  };
-  weir_kernel* kernel = nullptr;
-  weir::check(weir_kernel_register(runtime.handle(), &options, &kernel));
-  const weir::Share share =
-      runtime.share(items,
-                    [&](const weir::Chunk& chunk) {
-                      return chunk.stream.compute(weir::Kernel(kernel), {}, {chunk.count});
-                    },
-                    {.chunks = chunks.c_str()});
+  const weir::Kernel kernel = runtime.kernel(
+      "item", [](const weir::Call&) {}, WEIR_KERNEL_SHAPE_SERIAL,
+      [](const weir_call* call) {
+        return weir_cost{1e6 * weir::Call(call).scalar<double>(0), 0};
+      });
+  const weir::Share share = runtime.share(
+      items,
+      [&](const weir::Chunk& chunk) { return chunk.stream.compute(kernel, {}, {chunk.count}); },
+      {.chunks = chunks.c_str()});
   share.wait();
   const double ideal_ms = half_ms + all / 2 / (speed - last + last / slow_by);
   const double ratio = static_cast<double>(share.info().makespan_ns) / 1e6 / ideal_ms;

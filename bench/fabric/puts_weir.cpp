@@ -36,7 +36,7 @@ void work(const Arguments& arguments) {
   options.block_bytes = static_cast<std::size_t>(arguments.number("--block", 0));
   options.block_items = static_cast<std::size_t>(arguments.number("--block-items", 0));
   options.blocks_in_flight = static_cast<std::size_t>(arguments.number("--in-flight", 0));
-  const weir::Conveyor conveyor(fabric.handle(), options);
+  const weir::Conveyor conveyor(fabric, options);
   const weir::Producer producer = conveyor.producer();
   const auto offsets = puts ? pattern.offsets() : LargePages<std::uint64_t>();
   const auto items = puts ? pattern.payload() : LargePages<std::byte>();

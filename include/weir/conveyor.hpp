@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <weir/conveyor.h>
+#include <weir/fabric.hpp>
 #include <weir/weir.hpp>
 
 namespace weir {
@@ -109,6 +110,9 @@ class Producer {
 /// Sends small items to other ranks.
 class Conveyor {
  public:
+  Conveyor(const Fabric& fabric, ConveyorOptions options)
+      : Conveyor(fabric.handle(), std::move(options)) {}
+  /// For a fabric that C code has opened, as in weir_fabric_simulate().
   Conveyor(weir_fabric* fabric, ConveyorOptions options) : held_(std::move(options.held_)) {
     weir_conveyor_options given = WEIR_CONVEYOR_OPTIONS_INIT;
     given.name = options.name.c_str();

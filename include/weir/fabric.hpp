@@ -110,9 +110,14 @@ template <FabricData T>
 class Window {
  public:
   /// Collective: memory that weir allocates, zeroed.
+  Window(const Fabric& fabric, std::size_t count, std::chrono::nanoseconds timeout = forever)
+      : Window(fabric.handle(), nullptr, count, timeout) {}
+  /// Collective: memory of the caller, which must outlive the window.
+  Window(const Fabric& fabric, std::span<T> memory, std::chrono::nanoseconds timeout = forever)
+      : Window(fabric.handle(), memory.data(), memory.size(), timeout) {}
+  /// The same for a fabric that C code has opened, as in weir_fabric_simulate().
   Window(weir_fabric* fabric, std::size_t count, std::chrono::nanoseconds timeout = forever)
       : Window(fabric, nullptr, count, timeout) {}
-  /// Collective: memory of the caller, which must outlive the window.
   Window(weir_fabric* fabric, std::span<T> memory, std::chrono::nanoseconds timeout = forever)
       : Window(fabric, memory.data(), memory.size(), timeout) {}
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <weir/grid.h>
+#include <weir/fabric.hpp>
 #include <weir/weir.hpp>
 
 namespace weir {
@@ -141,6 +142,9 @@ struct HaloOptions {
 class Halo {
  public:
   Halo() = default;
+  Halo(const Fabric& fabric, const Grid& grid, const HaloOptions& wanted)
+      : Halo(fabric.handle(), grid, wanted) {}
+  /// For a fabric that C code has opened, as in weir_fabric_simulate().
   Halo(weir_fabric* fabric, const Grid& grid, const HaloOptions& wanted) {
     weir_halo_options options = WEIR_HALO_OPTIONS_INIT;
     for (std::size_t d = 0; d < 3; ++d) options.width[d] = wanted.width[d];

@@ -167,7 +167,7 @@ typedef struct weir_kernel_options {
 /** A registered kernel. Borrowed from the runtime, which frees it. */
 typedef struct weir_kernel weir_kernel;
 
-/** Registers a kernel under its name; BUSY when the name is taken. */
+/** Registers a kernel under its name; INVALID_ARGUMENT when the name is taken. */
 WEIR_API weir_status weir_kernel_register(weir_runtime* runtime, const weir_kernel_options* options,
                                           weir_kernel** out_kernel);
 
@@ -220,9 +220,9 @@ typedef struct weir_portable_options {
   }
 
 /**
- * Registers a portable kernel; BUSY when the name is taken. Devices with a compiler run its source,
- * if any; devices that run host code run its host code. A device compiles the source when the
- * kernel first runs there: a compiler error fails the action.
+ * Registers a portable kernel; INVALID_ARGUMENT when the name is taken. Devices with a compiler run
+ * its source, if any; devices that run host code run its host code. A device compiles the source
+ * when the kernel first runs there: a compiler error fails the action.
  *
  * An action gives as many operands as the kernel has pointers and as many scalars as it has other
  * parameters. Scalars are converted to the types of the parameters. A float or double parameter

@@ -335,7 +335,7 @@ class Pipeline {
     std::vector<weir_stage_output> described = wanted.outputs;
     described.resize(sizeof...(Out));
     const auto run = [code = std::move(code), described](const Call& call) mutable {
-      OutputReader outputs{call, described};
+      [[maybe_unused]] OutputReader outputs{call, described};  // without outputs
       // Braces: evaluated from left to right.
       std::tuple<std::span<const T>, KernelOutput<Out>...> arguments{
           call.span<const T>(0), outputs.template next<Out>()...};
@@ -496,15 +496,18 @@ class Pipeline {
   Kernel register_under(const char* name, Code code) const {
     auto owned = std::make_unique<Code>(std::move(code));
     const std::string wanted = name != nullptr ? name : "stage";
+    std::string tried = wanted;
     weir_kernel* made = nullptr;
-    weir_status status =
-        detail::register_kernel(runtime_, wanted.c_str(), WEIR_KERNEL_SHAPE_SERIAL, owned, &made);
-    for (std::size_t number = 2; status == WEIR_STATUS_BUSY; ++number) {
-      status = detail::register_kernel(runtime_, (wanted + " " + std::to_string(number)).c_str(),
-                                       WEIR_KERNEL_SHAPE_SERIAL, owned, &made);
+    for (std::size_t number = 2;; ++number) {
+      const weir_status status = detail::register_kernel(
+          runtime_, tried.c_str(), WEIR_KERNEL_SHAPE_SERIAL, nullptr, owned, &made);
+      if (status == WEIR_STATUS_OK) return Kernel(made);
+      const Error failure(status, weir_last_error());
+      const bool taken = status == WEIR_STATUS_INVALID_ARGUMENT &&
+                         weir_kernel_find(runtime_, tried.c_str(), &made) == WEIR_STATUS_OK;
+      if (!taken) throw failure;
+      tried = wanted + " " + std::to_string(number);
     }
-    check(status);
-    return Kernel(made);
   }
 
   template <class... Out, class Code>

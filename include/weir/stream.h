@@ -104,7 +104,7 @@ typedef struct weir_transfer {
   size_t struct_size;
   weir_endpoint source;
   weir_endpoint target; /**< region of the same shape as the source's */
-  const char* name;     /**< NULL: "h2d", "d2h", "d2d" or "h2h" */
+  const char* name;     /**< NULL: "h2d", "d2h", "d2d" or "h2h"; in traces with the buffer */
 } weir_transfer;
 #define WEIR_TRANSFER_INIT                                       \
   {                                                              \

@@ -120,24 +120,49 @@ class Buffer {
     return static_cast<T*>(address_);
   }
 
-  Region all() const noexcept { return range(0, bytes_); }
-  /// `count` bytes from byte `offset`.
-  Region range(std::size_t offset, std::size_t count) const noexcept {
+  Region all() const noexcept { return {handle(), weir_region_range(0, bytes_)}; }
+  /// `count` bytes from byte `offset`. A call that gets a region beyond the buffer refuses it.
+  Region range(std::size_t offset, std::size_t count) const {
+    expect_count("range", "offset", offset, 1);
+    expect_count("range", "count", count, 1);
     return {handle(), weir_region_range(offset, count)};
   }
-  /// `count` elements of T from element `first`.
+  /// `count` elements of T from element `first`. Throws Error for a number that is negative.
   template <class T>
-  Region elements(std::size_t first, std::size_t count) const noexcept {
-    return range(first * sizeof(T), count * sizeof(T));
+  Region elements(std::size_t first, std::size_t count) const {
+    expect_count("elements", "first", first, sizeof(T));
+    expect_count("elements", "count", count, sizeof(T));
+    return {handle(), weir_region_range(first * sizeof(T), count * sizeof(T))};
   }
-  /// rows x columns elements of a column-major matrix of T with leading dimension ld.
+  /// rows x columns elements of a column-major matrix of T with leading dimension ld. Throws Error
+  /// for a number that is negative.
   template <class T>
   Region tile(std::size_t row, std::size_t column, std::size_t rows, std::size_t columns,
-              std::size_t ld) const noexcept {
+              std::size_t ld) const {
+    expect_count("tile", "row", row, sizeof(T));
+    expect_count("tile", "column", column, sizeof(T));
+    expect_count("tile", "rows", rows, sizeof(T));
+    expect_count("tile", "columns", columns, sizeof(T));
+    expect_count("tile", "ld", ld, sizeof(T));
     return {handle(), weir_region_tile(row, column, rows, columns, ld, sizeof(T))};
   }
 
  private:
+  /// Refuses a negative number, which the conversion to std::size_t has made large, and one whose
+  /// elements of `size` bytes no memory can hold.
+  static void expect_count(const char* call, const char* which, std::size_t given,
+                           std::size_t size) {
+    if (given > PTRDIFF_MAX / size) refuse_count(call, which, given);
+  }
+  [[noreturn]] static void refuse_count(const char* call, const char* which, std::size_t given) {
+    const bool negative = given > PTRDIFF_MAX;
+    const std::string text =
+        negative ? std::to_string(static_cast<std::ptrdiff_t>(given)) : std::to_string(given);
+    throw Error(WEIR_STATUS_INVALID_ARGUMENT,
+                std::string(which) + " of " + call + "() is " + text +
+                    (negative ? ": give a number from 0" : ": no memory has so many elements"));
+  }
+
   detail::Owner<weir_buffer, weir_buffer_destroy> buffer_;
   void* address_ = nullptr;
   std::size_t bytes_ = 0;
@@ -254,13 +279,15 @@ weir_status run_kernel(const weir_call* call) {
 /// OK.
 template <class Code>
 weir_status register_kernel(weir_runtime* runtime, const char* name, weir_kernel_shape shape,
-                            std::unique_ptr<Code>& code, weir_kernel** out_kernel) {
+                            weir_cost_function cost, std::unique_ptr<Code>& code,
+                            weir_kernel** out_kernel) {
   const weir_implementation implementation = {"host", run_kernel<Code>, code.get()};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
   options.name = name;
   options.shape = shape;
   options.implementations = &implementation;
   options.implementation_count = 1;
+  options.cost = cost;
   options.release = [](void* payload) { delete static_cast<Code*>(payload); };
   const weir_status status = weir_kernel_register(runtime, &options, out_kernel);
   if (status == WEIR_STATUS_OK) static_cast<void>(code.release());
@@ -869,13 +896,14 @@ class Runtime {
     check(weir_kernel_find(handle(), name, &found));
     return Kernel(found);
   }
-  /// Registers code(Call&) as a kernel for host cores. What it throws fails the action.
+  /// Registers code(Call&) as a kernel for host cores. What it throws fails the action. cost, a
+  /// lambda without captures: the work of a call, see weir_kernel_options; nullptr: measured.
   template <class Code>
-  Kernel kernel(const char* name, Code code,
-                weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) const {
+  Kernel kernel(const char* name, Code code, weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL,
+                weir_cost_function cost = nullptr) const {
     auto owned = std::make_unique<Code>(std::move(code));
     weir_kernel* made = nullptr;
-    check(detail::register_kernel(handle(), name, shape, owned, &made));
+    check(detail::register_kernel(handle(), name, shape, cost, owned, &made));
     return Kernel(made);
   }
 

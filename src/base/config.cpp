@@ -1,7 +1,8 @@
 #include "base/config.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -33,6 +34,70 @@ bool has_word(const char* variable, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), value) != words.end();
+}
+
+bool is_number(std::string_view value, std::uint64_t least, std::uint64_t most) {
+  const std::optional<std::uint64_t> number = parse_unsigned(value);
+  return number && *number >= least && *number <= most;
+}
+
+// ---- What a value has to be: nullptr if it is, and otherwise the end of the message ------------
+
+const char* expect_checks(std::string_view value) {
+  const std::vector<std::string_view> words = split(value, ',');
+  const bool known = std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    return is_one_of(word, {"halo", "frames"});
+  });
+  return known ? nullptr : "choose from halo, frames, or halo,frames";
+}
+
+const char* expect_level(std::string_view value) {
+  return is_one_of(value, {"debug", "info", "warning", "error"})
+             ? nullptr
+             : "choose from debug, info, warning, error";
+}
+
+const char* expect_progress(std::string_view value) {
+  return is_one_of(value, {"hybrid", "thread", "caller"}) ? nullptr
+                                                          : "choose from thread, caller, hybrid";
+}
+
+const char* expect_transport(std::string_view value) {
+  return is_one_of(value, {"self", "shm", "mpi"}) ? nullptr : "choose from self, shm, mpi";
+}
+
+const char* expect_division(std::string_view value) {
+  return is_one_of(value, {"divided", "all"}) ? nullptr : "choose divided or all";
+}
+
+const char* expect_switch(std::string_view value) {
+  return is_one_of(value, {"0", "1"}) ? nullptr : "expected 0 or 1";
+}
+
+const char* expect_actions(std::string_view value) {
+  return is_number(value, 1, UINT64_MAX) ? nullptr : "expected a number of actions, at least 1";
+}
+
+const char* expect_microseconds(std::string_view value) {
+  return is_number(value, 0, UINT64_MAX) ? nullptr : "expected a number of microseconds";
+}
+
+const char* expect_milliseconds(std::string_view value) {
+  return is_number(value, 1, INT32_MAX) ? nullptr
+                                        : "expected a number of milliseconds, from 1 to 2147483647";
+}
+
+const char* expect_seconds(std::string_view value) {
+  const std::optional<double> number = parse_real(value);
+  return number && *number >= 0 ? nullptr : "expected a number of seconds";
+}
+
+const char* expect_rank(std::string_view value) {
+  return is_number(value, 0, INT32_MAX) ? nullptr : "start ranks with weir run --ranks";
+}
+
 }  // namespace
 
 const std::vector<Variable>& variables() {
@@ -40,7 +105,8 @@ const std::vector<Variable>& variables() {
       {"WEIR_BLAS",
        "BLAS for the tile kernels: openblas, blis, mkl, reference or the path of a library"},
       {"WEIR_CHECK",
-       "halo: tag each cell of an exchange; frames: checksums between ranks; or halo,frames"},
+       "halo: tag each cell of an exchange; frames: checksums between ranks; or halo,frames",
+       expect_checks},
       {"WEIR_CUBLAS", "path of cuBLAS for the tile kernels (default: libcublas.so.13 or .12)"},
       {"WEIR_CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
       {"WEIR_CUSOLVER",
@@ -50,25 +116,34 @@ const std::vector<Variable>& variables() {
       {"WEIR_HSTREAMS_HOST_CPUS", "hStreams: processors that the host says it has, at least 8"},
       {"WEIR_HSTREAMS_MEMORY", "hStreams: memory of each simulated card (default: up to 8G)"},
       {"WEIR_HSTREAMS_THREADS", "hStreams: threads that a device says it has (default 244)"},
-      {"WEIR_LOG", "what to print on stderr: debug, info, warning (default) or error"},
-      {"WEIR_LOST_AFTER_MS", "milliseconds of silence after which a rank is lost (default 10000)"},
+      {"WEIR_LOG", "what to print on stderr: debug, info, warning (default) or error",
+       expect_level},
+      {"WEIR_LOST_AFTER_MS", "milliseconds of silence after which a rank is lost (default 10000)",
+       expect_milliseconds},
       {"WEIR_MAX_IN_FLIGHT",
-       "actions of a stream or tasks of a queue in flight before a submission waits (65536)"},
+       "actions of a stream or tasks of a queue in flight before a submission waits (65536)",
+       expect_actions},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",
-       "1: portable kernels run the items of a phase backwards on the host, to find races"},
-      {"WEIR_PROGRESS", "what makes progress in the fabric: hybrid (default), thread or caller"},
-      {"WEIR_RANK", "which rank this process is, set by weir run --ranks"},
+       "1: portable kernels run the items of a phase backwards on the host, to find races",
+       expect_switch},
+      {"WEIR_PROGRESS", "what makes progress in the fabric: hybrid (default), thread or caller",
+       expect_progress},
+      {"WEIR_RANK", "which rank this process is, set by weir run --ranks", expect_rank},
       {"WEIR_RANK_CORES",
-       "cores of a rank that nothing binds: divided (default) among those of a machine, or all"},
-      {"WEIR_RANKS", "how many ranks there are, set by weir run --ranks"},
-      {"WEIR_SEGMENT", "descriptor of what ranks share, set by weir run --ranks"},
+       "cores of a rank that nothing binds: divided (default) among those of a machine, or all",
+       expect_division},
+      {"WEIR_RANKS", "how many ranks there are, set by weir run --ranks", expect_rank},
+      {"WEIR_SEGMENT", "descriptor of what ranks share, set by weir run --ranks", expect_rank},
       {"WEIR_SIM_CARDS", "hStreams: simulated cards beside the host, instead of WEIR_DOMAINS"},
-      {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},
+      {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)",
+       expect_microseconds},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
-      {"WEIR_TRANSPORT", "what connects ranks: self, shm or mpi (default: what started them)"},
+      {"WEIR_TRANSPORT", "what connects ranks: self, shm or mpi (default: what started them)",
+       expect_transport},
       {"WEIR_WATCHDOG_S",
-       "seconds without an end of an action before a report of what waits (0: none)"},
+       "seconds without an end of an action before a report of what waits (0: none)",
+       expect_seconds},
   };
   return table;
 }
@@ -89,44 +164,25 @@ std::vector<std::string> unknown_variables() {
 }
 
 void check_values() {
-  const char* const log = sys::environment("WEIR_LOG");
-  const auto is = [log](std::string_view level) { return level == log; };
-  constexpr std::string_view kLevels[] = {"", "debug", "info", "warning", "error"};
-  if (log != nullptr && std::none_of(std::begin(kLevels), std::end(kLevels), is)) {
-    fail_argument("WEIR_LOG is '{}': choose from debug, info, warning, error", log);
-  }
-  for (const std::string_view check : words_of("WEIR_CHECK")) {
-    if (check == "halo" || check == "frames") continue;
-    fail_argument("WEIR_CHECK has '{}': choose from halo, frames, or halo,frames", check);
-  }
-  const std::string_view cores = text_of("WEIR_RANK_CORES");
-  if (!cores.empty() && cores != "divided" && cores != "all") {
-    fail_argument("WEIR_RANK_CORES is '{}': choose divided or all", cores);
-  }
-  const char* const backwards = sys::environment("WEIR_PORTABLE_BACKWARDS");
-  if (backwards != nullptr && backwards != std::string_view("0") &&
-      backwards != std::string_view("1")) {
-    fail_argument("WEIR_PORTABLE_BACKWARDS is '{}': expected 0 or 1", backwards);
-  }
-  const char* const spin = sys::environment("WEIR_SPIN_US");
-  if (spin != nullptr && !parse_unsigned(spin)) {
-    fail_argument("WEIR_SPIN_US is '{}': expected a number of microseconds", spin);
-  }
-  const char* const in_flight = sys::environment("WEIR_MAX_IN_FLIGHT");
-  if (in_flight != nullptr && parse_unsigned(in_flight).value_or(0) == 0) {
-    fail_argument("WEIR_MAX_IN_FLIGHT is '{}': expected a number of actions, at least 1",
-                  in_flight);
-  }
-  const char* const watchdog = sys::environment("WEIR_WATCHDOG_S");
-  const std::optional<double> limit = watchdog ? parse_real(watchdog) : 0;
-  if (!limit || !(*limit >= 0)) {
-    fail_argument("WEIR_WATCHDOG_S is '{}': expected a number of seconds", watchdog);
+  for (const Variable& variable : variables()) {
+    const std::string_view value = text_of(variable.name);
+    if (variable.expected == nullptr || value.empty()) continue;
+    if (const char* const expected = variable.expected(value)) {
+      fail_argument("{} is '{}': {}", variable.name, value, expected);
+    }
   }
 }
 
 bool checks_halos() { return has_word("WEIR_CHECK", "halo"); }
 
 bool divides_cores() { return text_of("WEIR_RANK_CORES") != "all"; }
+
+std::int64_t lost_after_ns() {
+  constexpr std::uint64_t kUsual = 10'000;
+  constexpr std::int64_t kNsInMillisecond = 1'000'000;
+  const std::uint64_t value = parse_unsigned(text_of("WEIR_LOST_AFTER_MS")).value_or(kUsual);
+  return static_cast<std::int64_t>(value) * kNsInMillisecond;
+}
 
 bool checks_frames() { return has_word("WEIR_CHECK", "frames"); }
 

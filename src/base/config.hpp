@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::rt::config {
@@ -10,6 +11,8 @@ namespace weir::rt::config {
 struct Variable {
   const char* name;
   const char* meaning;
+  /// Returns nullptr for a usable value, otherwise what to do; itself nullptr: any text is usable.
+  const char* (*expected)(std::string_view value) = nullptr;
 };
 
 /// Every variable that weir reads.
@@ -18,7 +21,8 @@ const std::vector<Variable>& variables();
 /// WEIR_* variables of the environment that weir does not know, each with the nearest known name.
 std::vector<std::string> unknown_variables();
 
-/// Throws Error{invalid_argument} for a variable with an invalid value.
+/// Throws Error{invalid_argument} for a variable with an unusable value, also one that only fabrics
+/// read. An empty variable counts as unset.
 void check_values();
 
 /// Whether every exchange of halos is checked (WEIR_CHECK has halo).
@@ -38,6 +42,10 @@ long long spin_ns();
 
 /// Default number of actions of a stream, and tasks of a queue, in flight (WEIR_MAX_IN_FLIGHT).
 std::size_t max_in_flight();
+
+/// Silence after which a rank is lost, in nanoseconds (WEIR_LOST_AFTER_MS), once check_values() has
+/// accepted it.
+std::int64_t lost_after_ns();
 
 /// Time without a completion after which the watchdog reports, in nanoseconds (WEIR_WATCHDOG_S); 0:
 /// no watchdog.

@@ -56,10 +56,12 @@ bool product_fits(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
 
 [[noreturn, gnu::cold]] void fail_outside(const weir_region& region, std::uint64_t bytes,
                                           const char* buffer) {
+  const auto as_given = [](std::size_t number) { return static_cast<std::ptrdiff_t>(number); };
   fail_argument(
       "region (offset {}, extent {}x{}x{}, stride {}/{}) reaches outside buffer '{}' of {} bytes",
-      region.offset, region.extent[0], region.extent[1], region.extent[2], region.stride[0],
-      region.stride[1], buffer, bytes);
+      as_given(region.offset), as_given(region.extent[0]), as_given(region.extent[1]),
+      as_given(region.extent[2]), as_given(region.stride[0]), as_given(region.stride[1]), buffer,
+      bytes);
 }
 
 }  // namespace

@@ -133,7 +133,10 @@ weir_kernel& KernelTable::add(const weir_kernel_options& options,
   sys::Lock lock(mutex_);
   const auto [position, added] = kernels_.try_emplace(options.name, nullptr);
   if (!added) {
-    fail(WEIR_STATUS_BUSY, "kernel '{}' is already registered; choose another name", options.name);
+    fail_argument(
+        "kernel '{}' is registered already: choose another name, or find it by name instead of "
+        "registering it again",
+        options.name);
   }
   try {
     position->second =

@@ -107,8 +107,8 @@ namespace weir::rt {
 /// All kernels of a runtime by name. Any thread.
 class KernelTable {
  public:
-  /// Adds a kernel with code for some of `backends`. Throws Error{busy} if the name is taken,
-  /// Error{invalid_argument} for an invalid description.
+  /// Adds a kernel with code for some of `backends`. Throws Error{invalid_argument} for an
+  /// invalid description and for a name that is taken.
   weir_kernel& add(const weir_kernel_options& options, const std::vector<std::string>& backends);
   weir_kernel& add(const weir_portable_options& options, const std::vector<std::string>& backends);
   /// Whether the kernel is in this table.

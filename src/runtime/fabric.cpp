@@ -25,7 +25,6 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::int64_t kLostAfter = 10'000'000'000;
 constexpr Rank kMostRanks = 1024;
 
 const char* chosen(const char* option, const char* variable) noexcept {
@@ -43,23 +42,14 @@ ProgressBy progress_of(const weir_fabric_options& options) {
 }
 
 std::int64_t lost_after(const weir_fabric_options& options) {
-  constexpr std::int64_t kMillisecond = 1'000'000;
   if (options.lost_after_ns < 0) {
     fail_argument("lost_after_ns is {}: expected a time in nanoseconds, 0 for {}",
-                  options.lost_after_ns, kLostAfter);
+                  options.lost_after_ns, config::lost_after_ns());
   }
-  if (options.lost_after_ns > 0) return options.lost_after_ns;
-  const std::string_view text = chosen(nullptr, "WEIR_LOST_AFTER_MS");
-  if (text.empty()) return kLostAfter;
-  const auto number = parse_unsigned(text);
-  if (!number || *number == 0 || *number > INT32_MAX) {
-    fail_argument("WEIR_LOST_AFTER_MS is '{}': expected milliseconds", text);
-  }
-  return static_cast<std::int64_t>(*number) * kMillisecond;
+  return options.lost_after_ns > 0 ? options.lost_after_ns : config::lost_after_ns();
 }
 
 Membership membership_of(const weir_fabric_options& options) {
-  config::check_values();
   Membership membership;
   membership.build = build_id();
   membership.sends_heartbeats = progress_of(options) != ProgressBy::caller;
@@ -371,6 +361,7 @@ std::uint64_t started_rank() noexcept {
 }
 
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
+  config::check_values();
   std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
   if (transport.empty()) {
     transport = was_launched() ? "shm" : started_by_mpi() != nullptr ? "mpi" : "self";
@@ -390,12 +381,14 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
 }
 
 int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments) {
+  config::check_values();
   check_ranks(ranks);
   return launch_ranks(ranks, arguments, lost_after(options));
 }
 
 void simulate_fabric(const weir_fabric_options& given, Rank ranks,
                      const std::function<void(weir_fabric&)>& program) {
+  config::check_values();
   check_ranks(ranks);
   const weir_fabric_options options = options_of_simulation(given);
   const std::string_view transport = options.transport != nullptr ? options.transport : "";

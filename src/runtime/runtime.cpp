@@ -131,7 +131,7 @@ void Runtime::write_requested_trace() noexcept {
     trace::write_file(recorder().recording(), trace_path_);
   } catch (const std::exception& error) {
     // The environment requested the trace, so this message is printed although no call reports it.
-    std::fprintf(stderr, "weir: %sthe trace is not written: %s\n", rank_prefix().c_str(),
+    std::fprintf(stderr, "weir: %scannot write the trace: %s\n", rank_prefix().c_str(),
                  error.what());
   }
 }

@@ -139,7 +139,7 @@ weir_kernel& Context::service_kernel(const char* name, weir_host_function functi
   try {
     return add_kernel(options);
   } catch (const Error& error) {  // another thread may have added it
-    if (error.status() != WEIR_STATUS_BUSY) throw;
+    if (error.status() != WEIR_STATUS_INVALID_ARGUMENT) throw;
     return kernels_.find(name);
   }
 }

@@ -20,8 +20,15 @@ std::size_t Domain::free_cores() const {
   return static_cast<std::size_t>(std::count(core_users_.begin(), core_users_.end(), 0u));
 }
 
+void Domain::require_cores() const {
+  if (info().cores > 0) return;
+  fail(WEIR_STATUS_UNSUPPORTED,
+       "domain '{}' has no cores to make a place of: run kernels in another, such as host", name());
+}
+
 std::vector<unsigned> Domain::take_cores(const std::vector<unsigned>& wanted, std::size_t count,
                                          bool oversubscribe) {
+  require_cores();
   sys::Lock lock(mutex_);
   std::vector<unsigned> cores = wanted;
   for (const unsigned core : wanted) {

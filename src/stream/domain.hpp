@@ -41,6 +41,8 @@ class Domain {
     return shares_host_ && buffer.aliases() ? kHostMemory : residency_.memory();
   }
 
+  /// Throws Error{unsupported} if the domain runs no kernels.
+  void require_cores() const;
   /// Takes cores for a place: those of `wanted`, or `count` free ones (0: all free ones). Throws
   /// Error naming the unavailable ones.
   std::vector<unsigned> take_cores(const std::vector<unsigned>& wanted, std::size_t count,

@@ -113,11 +113,13 @@ std::size_t Registry::free_cores(const Domain& domain) noexcept {
 
 void Registry::partition(Domain& domain, std::size_t count, bool oversubscribe,
                          weir_place** out_places) {
+  domain.require_cores();
   const std::size_t cores = oversubscribe ? domain.info().cores : free_cores(domain);
   if (count == 0) fail_argument("domain '{}' cannot be divided into 0 places", domain.name());
   if (count > cores && !oversubscribe) {
     fail_argument(
-        "{} {} more than domain '{}' has free cores, {}; set oversubscribe to share cores",
+        "{} {} more than domain '{}' has free cores, {}; ask for fewer places, or set "
+        "oversubscribe to share cores",
         counted(count, "place"), is_or_are(count), domain.name(), cores);
   }
   std::size_t made = 0;

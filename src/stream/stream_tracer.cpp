@@ -1,11 +1,29 @@
 #include "stream/stream_tracer.hpp"
 
+#include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "stream/context.hpp"
 #include "stream/place.hpp"
 
 namespace weir::rt {
+
+namespace {
+
+/// Writes the label of an action. A transfer that the program has not named gets the name of its
+/// buffer, too: that in host memory, if any, as task queues copy from and to buffers of their own.
+void put_name(const Action& action, std::span<char> name) noexcept {
+  if (action.kind == ActionKind::transfer && !action.traits.named) {
+    const bool from_host = action.operands()[0].memory == kHostMemory;
+    const Buffer& buffer = *action.operands()[from_host ? 0 : 1].buffer;
+    std::snprintf(name.data(), name.size(), "%s %s", action.label(), buffer.name().c_str());
+  } else {
+    std::strncpy(name.data(), action.label(), name.size() - 1);
+  }
+}
+
+}  // namespace
 
 StreamTracer::StreamTracer(Context& context, const Place& place, const std::string& stream,
                            weir_dependence_policy policy)
@@ -73,7 +91,7 @@ void StreamTracer::note_end(Action& action) noexcept {
                              : moved                            ? trace::Kind::transfer
                                                                 : trace::Kind::sync,
                      .status = action.status};
-  std::strncpy(entry.name.data(), action.label(), entry.name.size() - 1);
+  put_name(action, entry.name);
   context_.recorder().record(entry);
 }
 

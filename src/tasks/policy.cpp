@@ -222,7 +222,7 @@ void PolicyTable::add(const weir_policy_options& options) {
   if (options.choose == nullptr) fail_argument("policy '{}' has no function", options.name);
   for (const PolicyEntry& entry : entries_) {
     if (entry.name == options.name) {
-      fail(WEIR_STATUS_BUSY, "there is a policy '{}' already: give yours another name", entry.name);
+      fail_argument("policy '{}' is registered already: choose another name", entry.name);
     }
   }
   entries_.push_back({.name = options.name,

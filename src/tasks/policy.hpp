@@ -47,7 +47,7 @@ class PolicyTable {
  public:
   PolicyTable();
 
-  /// Throws Error{busy} if the name is taken, Error{invalid_argument} for an invalid description.
+  /// Throws Error{invalid_argument} for an invalid description and for a name that is taken.
   void add(const weir_policy_options& options);
   /// Makes a policy for a queue. Throws Error{not_found} with the nearest name.
   std::unique_ptr<Policy> make(const std::string& name) const;

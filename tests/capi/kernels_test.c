@@ -38,8 +38,9 @@ static void wrong_registrations(void) {
   const weir_implementation no_backend = {NULL, add_kernel, NULL};
   const weir_implementation no_function = {"host", NULL, NULL};
   const weir_implementation twice[] = {good, good};
-  CHECK_FAILS(register_with("add", &good, 1, serial), WEIR_STATUS_BUSY, "kernel 'add'");
-  CHECK_FAILS(register_with("mem.set", &good, 1, serial), WEIR_STATUS_BUSY, "kernel 'mem.set'");
+  CHECK_FAILS(register_with("add", &good, 1, serial), WEIR_STATUS_INVALID_ARGUMENT, "kernel 'add'");
+  CHECK_FAILS(register_with("mem.set", &good, 1, serial), WEIR_STATUS_INVALID_ARGUMENT,
+              "kernel 'mem.set'");
   CHECK_REFUSED(register_with(NULL, &good, 1, serial), "name");
   CHECK_REFUSED(register_with("", &good, 1, serial), "name");
   CHECK_REFUSED(register_with("mine", NULL, 1, serial), "kernel 'mine'");
@@ -96,7 +97,8 @@ static void payloads_are_released_once(void) {
   options.release = release;
   require(weir_runtime_create(NULL, &runtime));
   CHECK_OK(weir_kernel_register(runtime, &options, NULL));
-  CHECK_FAILS(weir_kernel_register(runtime, &options, NULL), WEIR_STATUS_BUSY, "kernel 'owner'");
+  CHECK_FAILS(weir_kernel_register(runtime, &options, NULL), WEIR_STATUS_INVALID_ARGUMENT,
+              "kernel 'owner'");
   CHECK(released == 0);
   weir_runtime_destroy(runtime);
   CHECK(released == 1);

@@ -70,8 +70,8 @@ static void wrong_registrations(void) {
   weir_portable_options options = WEIR_PORTABLE_OPTIONS_INIT;
   const weir_portable_kernel no_code = {"text", {4, 1, 1}, "p", NULL, NULL};
   CHECK_OK(register_twice("once", NULL));
-  CHECK_FAILS(register_twice("once", NULL), WEIR_STATUS_BUSY, "kernel 'once'");
-  CHECK_FAILS(register_twice("mem.set", NULL), WEIR_STATUS_BUSY, "kernel 'mem.set'");
+  CHECK_FAILS(register_twice("once", NULL), WEIR_STATUS_INVALID_ARGUMENT, "kernel 'once'");
+  CHECK_FAILS(register_twice("mem.set", NULL), WEIR_STATUS_INVALID_ARGUMENT, "kernel 'mem.set'");
   CHECK_REFUSED(register_twice("", NULL), "name");
   CHECK_REFUSED(weir_kernel_register_portable(f.runtime, &options, NULL), "no kernel");
   options.kernel = &no_code;

@@ -213,8 +213,10 @@ static void policies_of_the_program(void) {
   CHECK_OK(add_policy(runtime, "last", choose_last, &asked));
   CHECK_OK(add_policy(runtime, "nonsense", choose_nonsense, NULL));
   CHECK_OK(add_policy(runtime, "never", choose_never, NULL));
-  CHECK_FAILS(add_policy(runtime, "last", choose_last, NULL), WEIR_STATUS_BUSY, "'last'");
-  CHECK_FAILS(add_policy(runtime, "finish", choose_last, NULL), WEIR_STATUS_BUSY, "'finish'");
+  CHECK_FAILS(add_policy(runtime, "last", choose_last, NULL), WEIR_STATUS_INVALID_ARGUMENT,
+              "'last'");
+  CHECK_FAILS(add_policy(runtime, "finish", choose_last, NULL), WEIR_STATUS_INVALID_ARGUMENT,
+              "'finish'");
   CHECK_REFUSED(add_policy(runtime, NULL, choose_last, NULL), "name");
   CHECK_REFUSED(add_policy(runtime, "empty", NULL, NULL), "'empty'");
   CHECK_REFUSED(weir_policy_register(runtime, NULL), "name");

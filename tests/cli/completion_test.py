@@ -2,6 +2,7 @@
 """Completions and the manual page: bash completes in fact; zsh, fish and man read theirs where they are."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -46,6 +47,20 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("run", "cholesky", "--si"), ["--size"])
         self.assertIn("--rhs", self.complete("run", "cholesky", "--"))
         self.assertNotIn("--rhs", self.complete("run", "reyes", "--"))
+
+    def test_no_shell_and_no_page_offers_what_an_application_refuses(self):
+        self.assertIn("--seed", self.complete("run", "matmul", "--"))
+        refused = {"--n", "--seed", "--input", "--policy"}  # not in `weir run reyes --help`
+        self.assertEqual(set(self.complete("run", "reyes", "--")) & refused, set())
+        fish = [line for line in self.script("fish").read_text().splitlines()
+                if '= "weir run reyes"' in line]
+        self.assertEqual([line for line in fish if re.search(r" -l (n|seed|input|policy) ", line)], [])
+        section = weir("help", "--man").stdout.split(".SS weir run reyes\n")[1].split(".SS")[0]
+        self.assertIn("\\-\\-width", section)
+        self.assertNotRegex(section, r"\\-\\-(seed|policy)\b")
+        said = weir("run", "reyes", "--polic", "finish").stderr
+        self.assertIn("unknown option '--polic'", said)
+        self.assertNotIn("did you mean", said)
 
     def test_bash_offers_choices_files_and_nothing_for_numbers(self):
         (Path(self.folder.name) / "matrix.mtx").touch()

@@ -100,8 +100,11 @@ class Content(ReportTest):
         self.assertEqual([trace["streams"][i] for i in self.column(trace, "stream", "I")],
                          [event["args"]["stream"] for event in slices])
         for kind, event in zip(self.column(trace, "kind", "B"), slices, strict=True):
-            expected = event["name"] if event["cat"] == "transfer" else event["cat"]
+            direction, _, buffer = event["name"].partition(" ")
+            expected = direction if event["cat"] == "transfer" else event["cat"]
             self.assertEqual(KINDS[kind], expected)
+            if event["cat"] == "transfer":
+                self.assertEqual(buffer, "A")
 
     def test_figures_are_those_of_the_library(self):
         run, _ = self.run_with_trace()
@@ -241,6 +244,23 @@ SITUATIONS = {
     "kernels fill the cores": (
         ONE_PLACE, [kernel(0, 960), copy(10, 50)],
         "kernels fill 100 % of the cores' time: only faster kernels or more cores gain more"),
+    "kernels nearly fill the cores": (
+        ONE_PLACE, [copy(0, 120, name="h2d x"), kernel(120, 880, ready=120)],
+        "kernels fill 88 % of the cores' time; copies that no kernel hides take 12 % of the time, 100 % "
+        "of it before the first kernel: smaller actions overlap copies with kernels; 1 transfer of 'x', "
+        "8 B, takes 100 % of the time of all transfers"),
+    "a place waits for copies while another computes": (
+        (*TWO_PLACES, "d in"), [action for at in range(0, 1000, 100) for action in
+                                (kernel(at, 100), copy(at, 80, 4, name="h2d the grid"),
+                                 kernel(at + 80, 20, 3))],
+        "40 % of the cores' time is idle while copies move data to or from them: fewer bytes, or more "
+        "work on them, gain most; 10 transfers of 'the grid', 8 B each, take 100 % of the time of all "
+        "transfers"),
+    "a place waits for nothing while another computes": (
+        (*TWO_PLACES, "d in"), [action for at in range(0, 1000, 100) for action in
+                                (kernel(at, 100), copy(at, 20, 4), kernel(at + 80, 20, 3))],
+        "40 % of the cores' time is idle while kernels run, as the busiest place works 1.67 times as "
+        "long as the mean: smaller actions share more evenly"),
     "a link is full": (
         ONE_PLACE, [copy(100 * i, 100, ready=0) for i in range(9)] +
         [kernel(100 * i + 100, 22) for i in range(9)],
@@ -391,6 +411,36 @@ class Advice(ReportTest):
         for app, *options in (("wave", "--n", "32", "--steps", "3"), ("scatter", "--n", "1000")):
             said = self.weir("run", app, *options, "--repeat", "1", "--domains", "host:cores=1")
             self.assertNotIn("stream", said)
+
+
+class Text(ReportTest):
+    """What a terminal shows instead of the page."""
+
+    def test_a_recording_is_summed_up(self):
+        rows, events, words = SITUATIONS["kernels nearly fill the cores"]
+        said = self.weir("report", self.recording(events, rows), "--text")
+        lines = [" ".join(line.split()) for line in said.splitlines()]
+        for line in ("trace.json", "recorded 1.00 ms, 1.14 times the busiest place or link",
+                     "kernels 1 in 880 us, 88 % of the cores' time",
+                     "transfers 120 us, 0 % of it hidden", "longest chain 880 us, 88 % of the time",
+                     "d/p0 88 % 1", "d in 12 % 1 8 B", "k 1 880 us 0 s", "h2d 1 120 us 0 s",
+                     "- " + words, "- copies hidden 0 %"):
+            self.assertIn(line, lines)
+        self.assertFalse(os.path.exists(self.path("page.html")))
+
+    def test_a_run_is_summed_up_with_its_command(self):
+        run = self.weir(*RUN, "--trace", self.path("t.pftrace"), "--json")
+        said = self.weir("report", self.write("run.json", run), "--text")
+        self.assertIn("weir run cholesky --n 512", said)
+        self.assertRegex(said, r"\n  sim:0/p0 +\d+ % ")
+        self.assertRegex(said, r"\n  potrf +\d+ ")
+        bare = self.weir("report", self.write("bare.json", self.weir(*RUN, "--json")), "--text")
+        self.assertIn("repeat the command with --trace FILE", bare)
+
+    def test_there_is_one_form_at_a_time(self):
+        result = weir("report", self.path("t.json"), "--text", "-o", self.path("page.html"))
+        self.assertEqual(result.returncode, USAGE)
+        self.assertIn("--text", result.stderr)
 
 
 class BadInput(ReportTest):

@@ -1,12 +1,15 @@
 // The C++ interface of the fabric, on ranks of whatever launcher started this, or of its own:
 // cpp_client shm RANKS.
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
+#include <weir/conveyor.hpp>
 #include <weir/fabric.hpp>
+#include <weir/grid.hpp>
 
 namespace {
 
@@ -16,6 +19,36 @@ void expect(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "failed: %s\n", what);
   ++failures;
+}
+
+/// A ring of blocks, each of two cells with a halo of one: the neighbours' numbers come.
+void exchange(const weir::Fabric& fabric) {
+  const unsigned rank = fabric.rank(), ranks = fabric.ranks();
+  const weir::Grid grid({.cells = {2 * ranks, 1},
+                         .periodic = {true, false, false},
+                         .ranks = ranks,
+                         .blocks = {ranks, 1, 1}});
+  std::array<double, 4> cells = {-1, rank + 0.25, rank + 0.75, -1};
+  const weir::Halo halo(fabric, grid,
+                        {.width = {1, 0, 0},
+                         .fields = {{sizeof(double), "double"}},
+                         .arrays = {{&cells[1], sizeof cells, 0}}});
+  halo.start();
+  halo.finish();
+  expect(cells[0] == (rank + ranks - 1) % ranks + 0.75, "the cell of the rank before");
+  expect(cells[3] == (rank + 1) % ranks + 0.25, "the cell of the rank after");
+}
+
+/// Each rank adds one to the first word of every rank.
+void count_ranks(const weir::Fabric& fabric) {
+  std::vector<std::int64_t> counts(1);
+  weir::ConveyorOptions options;
+  options.memory = std::as_writable_bytes(std::span(counts));
+  const weir::Conveyor conveyor(fabric, options);
+  const weir::Producer producer = conveyor.producer();
+  for (unsigned to = 0; to < fabric.ranks(); ++to) producer.add(to, 0, 1);
+  conveyor.finish();
+  expect(counts[0] == fabric.ranks(), "each rank has added one");
 }
 
 void run(weir::Fabric& fabric) {
@@ -51,7 +84,7 @@ void run(weir::Fabric& fabric) {
   expect(fabric.progress(), "a message came to a handler that is replaced by it");
   expect(lasted && gone, "a handler goes when it has returned");
 
-  const weir::Window<std::int64_t> window(fabric.handle(), 4);
+  const weir::Window<std::int64_t> window(fabric, 4);
   const std::int64_t mine = 10 + rank;
   window.put(next, 1, std::span(&mine, 1));
   window.flush(next);
@@ -71,6 +104,8 @@ void run(weir::Fabric& fabric) {
     expect(error.status() == WEIR_STATUS_INVALID_ARGUMENT, "it is an invalid argument");
   }
   fabric.barrier();
+  exchange(fabric);
+  count_ranks(fabric);
 }
 
 }  // namespace

@@ -312,7 +312,7 @@ contains
     call weir_kernel_find(runtime, "blas.dgem", kernel, stat=status, errmsg=message)
     call expect(status == WEIR_STATUS_NOT_FOUND .and. index(message, "blas.dgemm") > 0, "a kernel that is not there")
     call weir_kernel_register(runtime, "add", add_to_all, kernel, stat=status)
-    call expect(status == WEIR_STATUS_BUSY, "names are taken once")
+    call expect(status == WEIR_STATUS_INVALID_ARGUMENT, "names are taken once")
     call weir_runtime_create(second, "sim:speed=3", stat=status, errmsg=message)
     call expect(status == WEIR_STATUS_INVALID_ARGUMENT .and. index(message, "speed") > 0, "a wrong domain")
     call weir_runtime_find_domain(runtime, "nowhere", domain, stat=status)

@@ -245,7 +245,7 @@ class Run final : private Stoppable {
       runtime_.write_trace(options_.trace);
       report_.trace_file = options_.trace;
     } catch (const weir::Error& error) {
-      tell(Tone::warning, fmt::format("cannot write the timeline: {}", error.what()));
+      tell(Tone::warning, fmt::format("cannot write the trace: {}", error.what()));
     }
   }
 

@@ -10,6 +10,7 @@
 #include "command_line.hpp"
 #include "common/input_error.hpp"
 #include "report/page.hpp"
+#include "report_text.hpp"
 #include "terminal.hpp"
 
 namespace weir::cli {
@@ -19,7 +20,7 @@ namespace {
 class ReportCommand final : public Command {
  public:
   const char* name() const override { return "report"; }
-  const char* summary() const override { return "Show in one page where the time went"; }
+  const char* summary() const override { return "Show where the time went: one page, or text"; }
 
   void add_options(CLI::App& app) override {
     app.footer(
@@ -27,16 +28,25 @@ class ReportCommand final : public Command {
         "  weir run cholesky --domains sim --trace t.json --json > run.json\n"
         "  weir report run.json -o report.html\n"
         "  weir report t.json\n"
+        "  weir report t.json --text\n"
         "  weir run cholesky --domains sim --report report.html\n");
     app.add_option("FILE", inputs_, "JSON output of run, bench or tune, or recordings")
         ->required()
         ->type_name("");
-    app.add_option("-o,--output", output_, "File for the page [report.html]");
+    CLI::Option* const output =
+        app.add_option("-o,--output", output_, "File for the page [report.html]");
+    app.add_flag("--text", text_, "Print the summary and the findings instead of making a page")
+        ->excludes(output);
   }
 
   ExitCode run() override {
     try {
-      report::write_page(report::read_parts(inputs_), command_line(), output_);
+      const std::vector<report::Part> parts = report::read_parts(inputs_);
+      if (text_) {
+        print(report_text(parts));
+        return ExitCode::ok;
+      }
+      report::write_page(parts, command_line(), output_);
     } catch (const apps::InputError& error) {
       throw weir::Error(WEIR_STATUS_INVALID_ARGUMENT, error.what());
     }
@@ -47,6 +57,7 @@ class ReportCommand final : public Command {
  private:
   std::vector<std::string> inputs_;
   std::string output_ = "report.html";
+  bool text_ = false;
 };
 
 }  // namespace

@@ -57,6 +57,7 @@ CommandEntry entry_of(const CLI::App& app, const std::string& parents) {
   entry.description = app.get_description();
   entry.examples = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
+    if (!is_listed(*option)) continue;
     if (option->nonpositional()) {
       entry.options.push_back(entry_of(*option));
     } else {
@@ -263,6 +264,8 @@ void add_options(std::string& page, const CommandEntry& command) {
 }
 
 }  // namespace
+
+bool is_listed(const CLI::Option& option) { return !option.get_group().empty(); }
 
 std::string completion_script(const CLI::App& tool, Shell shell) {
   CommandEntry entry = entry_of(tool, "");

@@ -5,11 +5,15 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace weir::cli {
 
 enum class Shell { bash, zsh, fish };
+
+/// Whether --help lists an option; the others exist so that a command can say why it refuses them.
+bool is_listed(const CLI::Option& option);
 
 /// Returns a script that completes commands, options and their choices; other values of text are
 /// completed as files. It asks no program when it runs.

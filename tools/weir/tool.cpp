@@ -233,6 +233,7 @@ std::string Tool::unknown_argument() const {
   std::vector<std::string> known;
   if (wrong.starts_with("-")) {
     for (const CLI::Option* option : app.get_options()) {
+      if (!is_listed(*option)) continue;
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
     const std::string name = wrong.substr(0, wrong.find('='));

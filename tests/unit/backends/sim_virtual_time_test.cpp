@@ -36,18 +36,11 @@ Kernel millisecond(const Runtime& runtime, const char* name, int* calls,
 /// Registers a kernel that takes as many flops and bytes as its two scalars say.
 Kernel moving(const Runtime& runtime, const char* name,
               weir_kernel_shape shape = WEIR_KERNEL_SHAPE_SERIAL) {
-  const weir_implementation code{"host", [](const weir_call*) { return WEIR_STATUS_OK; }, nullptr};
-  weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
-  options.name = name;
-  options.shape = shape;
-  options.implementations = &code;
-  options.implementation_count = 1;
-  options.cost = [](const weir_call* call) {
-    return weir_cost{call->scalars[0].value.f64, call->scalars[1].value.f64};
-  };
-  weir_kernel* made = nullptr;
-  check(weir_kernel_register(runtime.handle(), &options, &made));
-  return Kernel(made);
+  return runtime.kernel(
+      name, [](const Call&) {}, shape,
+      [](const weir_call* call) {
+        return weir_cost{call->scalars[0].value.f64, call->scalars[1].value.f64};
+      });
 }
 
 std::chrono::microseconds simulated(const Runtime& runtime) {
@@ -75,16 +68,9 @@ TEST(SimVirtualTime, KernelsOfNonsensicalCostsTakeATime) {
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
   const auto run = [&](const char* name, weir_cost_function cost) {
-    const weir_implementation code{"host", [](const weir_call*) { return WEIR_STATUS_OK; },
-                                   nullptr};
-    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
-    options.name = name;
-    options.implementations = &code;
-    options.implementation_count = 1;
-    options.cost = cost;
-    weir_kernel* made = nullptr;
-    check(weir_kernel_register(runtime.handle(), &options, &made));
-    stream.compute(Kernel(made), {});
+    stream.compute(runtime.kernel(
+                       name, [](const Call&) {}, WEIR_KERNEL_SHAPE_SERIAL, cost),
+                   {});
     stream.synchronize();
   };
   run("less than nothing", [](const weir_call*) { return weir_cost{-1e6, 0}; });

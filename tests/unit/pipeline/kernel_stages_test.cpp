@@ -490,6 +490,29 @@ TEST(KernelStagesThatAreSlow, GetFullBatches) {
   }
 }
 
+TEST(KernelStagesOfTheSameName, HaveKernelsOfTheirOwn) {
+  const Runtime runtime("host:cores=1,sim:cores=1");
+  const weir::Place place = runtime.domain(1).place();
+  runtime.kernel("count", [](const Call&) {});
+  for (int i = 0; i < 2; ++i) {
+    const Pipeline pipeline(runtime);
+    const auto raw = pipeline.tunnel<Number>("raw");
+    pipeline.source("numbers", into(raw), numbers(10));
+    std::size_t seen = 0;
+    pipeline.kernel(
+        "count", raw, into(), [&seen](std::span<const Number> items) { seen += items.size(); },
+        place);
+    pipeline.run();
+    EXPECT_EQ(seen, 10u);
+  }
+  EXPECT_NE(runtime.kernel("count 2").handle(), runtime.kernel("count 3").handle());
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto count_items = [](std::span<const Number>) {};
+  EXPECT_EQ(message_of([&] { pipeline.kernel("", raw, into(), count_items, place); }),
+            "kernel has no name");
+}
+
 TEST(KernelStagesOfATunnelThatIsTooSmall, AreRefused) {
   const Runtime runtime("host:cores=1,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();

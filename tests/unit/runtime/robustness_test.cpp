@@ -223,10 +223,26 @@ TEST(Robustness, StreamsAreDestroyedWhileOtherThreadsSynchroniseAllAndDestroyBuf
 }
 
 TEST(Robustness, ABadVariableIsRefusedByName) {
-  setenv("WEIR_SPIN_US", "soon", 1);
-  EXPECT_EQ(status_of([] { Runtime runtime("host:cores=1"); }), WEIR_STATUS_INVALID_ARGUMENT);
-  EXPECT_STREQ(weir_last_error(), "WEIR_SPIN_US is 'soon': expected a number of microseconds");
-  unsetenv("WEIR_SPIN_US");
+  const auto opened_with = [](const char* variable, const char* value) {
+    setenv(variable, value, 1);
+    const weir_status status = status_of([] { Runtime runtime("host:cores=1"); });
+    unsetenv(variable);
+    return status == WEIR_STATUS_INVALID_ARGUMENT ? std::string(weir_last_error())
+                                                  : weir_status_name(status);
+  };
+  EXPECT_EQ(opened_with("WEIR_SPIN_US", "soon"),
+            "WEIR_SPIN_US is 'soon': expected a number of microseconds");
+  EXPECT_EQ(opened_with("WEIR_SPIN_US", ""), "ok");
+  // Those of fabrics, too, though the runtime is in none.
+  EXPECT_EQ(opened_with("WEIR_TRANSPORT", "tcp"),
+            "WEIR_TRANSPORT is 'tcp': choose from self, shm, mpi");
+  EXPECT_EQ(opened_with("WEIR_PROGRESS", "never"),
+            "WEIR_PROGRESS is 'never': choose from thread, caller, hybrid");
+  EXPECT_EQ(opened_with("WEIR_LOST_AFTER_MS", "1s"),
+            "WEIR_LOST_AFTER_MS is '1s': expected a number of milliseconds, from 1 to 2147483647");
+  EXPECT_EQ(opened_with("WEIR_RANK", "first"),
+            "WEIR_RANK is 'first': start ranks with weir run --ranks");
+  EXPECT_EQ(opened_with("WEIR_LOST_AFTER_MS", "1000"), "ok");
 }
 
 }  // namespace

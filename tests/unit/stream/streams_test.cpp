@@ -15,6 +15,50 @@ namespace {
 
 constexpr const char* kVirtualCard = "sim:cores=1,clock=virtual";
 
+TEST(Regions, NameANegativeNumber) {
+  const Runtime runtime("host:cores=1");
+  const Buffer x = runtime.buffer(8 * sizeof(double));
+  const auto message_of = [](auto make) {
+    try {
+      make();
+    } catch (const Error& error) {
+      return std::string(weir_status_name(error.status())) + ": " + error.what();
+    }
+    return std::string("accepted");
+  };
+  const int one_too_few = -1;
+  const auto count = static_cast<std::size_t>(one_too_few);
+  EXPECT_EQ(message_of([&] { x.elements<double>(0, count); }),
+            "invalid_argument: count of elements() is -1: give a number from 0");
+  EXPECT_EQ(message_of([&] { x.elements<double>(count, 1); }),
+            "invalid_argument: first of elements() is -1: give a number from 0");
+  EXPECT_EQ(message_of([&] { x.range(0, count); }),
+            "invalid_argument: count of range() is -1: give a number from 0");
+  EXPECT_EQ(message_of([&] { x.tile<double>(0, 0, count, 1, 8); }),
+            "invalid_argument: rows of tile() is -1: give a number from 0");
+  // Its bytes would wrap around to 8.
+  EXPECT_EQ(message_of([&] { x.elements<double>(0, (std::size_t{1} << 61) + 1); }),
+            "invalid_argument: count of elements() is 2305843009213693953: no memory has so many "
+            "elements");
+  EXPECT_EQ(message_of([&] { x.elements<double>(0, 8); }), "accepted");
+}
+
+TEST(Places, OfADomainWithoutCores_AreRefusedWithoutAdviceToShareThem) {
+  const Runtime runtime("null");
+  const weir_domain_info info = runtime.domain(0).info();
+  EXPECT_EQ(info.cores, 0u);
+  weir_place* places[1] = {nullptr};
+  for (const bool oversubscribe : {false, true}) {
+    EXPECT_EQ(weir_domain_partition(runtime.domain(0).handle(), 1, oversubscribe, places),
+              WEIR_STATUS_UNSUPPORTED);
+    EXPECT_STREQ(weir_last_error(),
+                 "domain 'null:0' has no cores to make a place of: run kernels "
+                 "in another, such as host");
+  }
+  EXPECT_EQ(weir_place_create(runtime.domain(0).handle(), nullptr, places),
+            WEIR_STATUS_UNSUPPORTED);
+}
+
 TEST(Streams, AnyThreadMayEnqueueAndKeepsItsOwnOrder) {
   constexpr int kThreads = 6, kEach = 400;
   const Runtime runtime("host");

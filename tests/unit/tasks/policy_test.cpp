@@ -243,8 +243,8 @@ TEST_F(Policies, DescriptionsAreChecked) {
   options.choose = [](const char*, const weir_candidate*, std::size_t, void*) -> std::size_t {
     return 0;
   };
-  EXPECT_EQ(error_of(WEIR_STATUS_BUSY, add),
-            "there is a policy 'steal' already: give yours another name");
+  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add),
+            "policy 'steal' is registered already: choose another name");
   EXPECT_EQ(table_.entries().size(), 5u);
 }
 

@@ -895,7 +895,7 @@ TEST(Queues, PolicyOfTheProgramDecides) {
   EXPECT_EQ(asked, std::vector<std::string>{"five"});
   EXPECT_EQ(queue.shares()[1].tasks, 1u);
   EXPECT_EQ(failure_of([&] { add_policy(runtime, "card", choose); }),
-            "busy: there is a policy 'card' already: give yours another name");
+            "invalid_argument: policy 'card' is registered already: choose another name");
 }
 
 auto choose_badly = [](const char* task, const weir_candidate*, std::size_t) {

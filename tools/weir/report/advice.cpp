@@ -16,10 +16,21 @@ namespace {
 using apps::counted;
 
 constexpr double kFull = 0.9;     ///< busy share from which a link is saturated
-constexpr double kFilled = 0.85;  ///< the same for cores
+constexpr double kFilled = 0.95;  ///< from here on nothing but kernels matters
+constexpr double kNearlyFilled = 0.85;
 constexpr const char* kFewerBytes = ": fewer bytes, or more work on them, gain most";
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+std::string bytes_in_words(double bytes) {
+  const char* unit = "B";
+  for (const char* const larger : {"kB", "MB", "GB"}) {
+    if (bytes < 1000) break;
+    bytes /= 1000;
+    unit = larger;
+  }
+  return fmt::format("{:.3g} {}", bytes, unit);
+}
 
 std::string micros(double seconds) { return fmt::format("{:.2g} us", 1e6 * seconds); }
 
@@ -68,21 +79,33 @@ class Adviser {
 
   void say_loss() {
     if (total_s_ <= 0 || is_.ideal_s <= 0) return;
-    const Spent& spent = is_.spent;
-    const Resource* const link = busiest_link();
-    const bool link_is_full = link != nullptr && share(link->busy_s) >= kFull;
     if (is_.kernels == 0) return say_only_copies();
-    if (share(spent.work_s) >= kFilled) {
+    const double filled = share(is_.spent.work_s);
+    if (filled >= kFilled) {
       return add(
           Judgement::good,
           fmt::format("kernels fill {} of the cores' time: only faster kernels or more cores "
                       "gain more",
-                      percent(share(spent.work_s))));
+                      percent(filled)));
     }
-    if (link_is_full) return say_full_link(*link);
+    say_largest_loss();
+    if (filled < kNearlyFilled) return;
+    Finding& loss = findings_.back();
+    loss.judgement = Judgement::fair;
+    loss.words = fmt::format("kernels fill {} of the cores' time; {}", percent(filled), loss.words);
+  }
+
+  /// Copies that cores wait for count as one loss, whether other cores compute meanwhile or not.
+  void say_largest_loss() {
+    const Spent& spent = is_.spent;
+    const Resource* const link = busiest_link();
+    if (link != nullptr && share(link->busy_s) >= kFull) return say_full_link(*link);
     const double nothing_s = spent.starting_s + spent.waiting_s;
-    if (spent.exposed_s() >= std::max(nothing_s, spent.idle_cores_s())) return say_exposed();
-    if (nothing_s >= spent.idle_cores_s()) return say_nothing();
+    const double fetching_s = spent.waiting_cores_s(), idle_s = spent.idle_cores_s() - fetching_s;
+    if (spent.exposed_s() + fetching_s >= std::max(nothing_s, idle_s)) {
+      return fetching_s > spent.exposed_s() ? say_fetching() : say_exposed();
+    }
+    if (nothing_s >= idle_s) return say_nothing();
     say_idle_cores();
   }
 
@@ -94,8 +117,29 @@ class Adviser {
 
   void say_full_link(const Resource& link) {
     add(Judgement::bad,
-        fmt::format("link {} is busy {} of the time{}: only fewer bytes or a faster link gain more",
-                    link.name, percent(share(link.busy_s)), times_of_kernels()));
+        fmt::format(
+            "link {} is busy {} of the time{}: only fewer bytes or a faster link gain more{}",
+            link.name, percent(share(link.busy_s)), times_of_kernels(), most_moved()));
+  }
+
+  void say_fetching() {
+    add(Judgement::bad,
+        fmt::format("{} of the cores' time is idle while copies move data to or from them{}{}{}",
+                    percent(share(is_.spent.waiting_cores_s())), times_of_kernels(), kFewerBytes,
+                    most_moved()));
+  }
+
+  /// "; 40 transfers of 'grid', 32 MB each, take 95 % of the time of all transfers", of a buffer
+  /// that takes most of it.
+  std::string most_moved() const {
+    constexpr double kMost = 0.5;
+    const Moved& moved = is_.most_moved;
+    if (moved.what.empty() || moved.total_s < kMost * is_.transfer_s) return "";
+    const double each = static_cast<double>(moved.bytes) / static_cast<double>(moved.copies);
+    return fmt::format("; {} of '{}', {}{}, {} {} of the time of all transfers",
+                       counted(moved.copies, "transfer"), moved.what, bytes_in_words(each),
+                       moved.copies == 1 ? "" : " each", moved.copies == 1 ? "takes" : "take",
+                       percent(moved.total_s / is_.transfer_s));
   }
 
   /// ", and transfers take 4.5 times as long as kernels", where they take longer.
@@ -126,7 +170,7 @@ class Adviser {
     } else {
       words += kFewerBytes;
     }
-    add(Judgement::bad, words);
+    add(Judgement::bad, words + most_moved());
   }
 
   const char* which_ends() const {

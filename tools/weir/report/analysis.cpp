@@ -43,6 +43,22 @@ std::int64_t covered(const Intervals& intervals, std::int64_t begin, std::int64_
   return sum;
 }
 
+/// The parts of intervals that are not in others.
+Intervals without(const Intervals& intervals, const Intervals& others) {
+  Intervals rest;
+  auto other = others.begin();
+  for (const auto& [begin, end] : intervals) {
+    std::int64_t at = begin;
+    while (other != others.end() && other->second <= at) ++other;
+    for (auto next = other; next != others.end() && next->first < end; ++next) {
+      if (next->first > at) rest.emplace_back(at, next->first);
+      at = std::max(at, next->second);
+    }
+    if (at < end) rest.emplace_back(at, end);
+  }
+  return rest;
+}
+
 class Analyst {
  public:
   Analyst(const Trace& trace, const Choices& choices) : trace_(trace), choices_(choices) {}
@@ -52,6 +68,7 @@ class Analyst {
     measure();
     find_hidden();
     find_spent();
+    find_most_moved();
     find_critical_path();
     find_kinds();
     find_queues();
@@ -65,6 +82,7 @@ class Analyst {
     Resource resource;
     Intervals busy;
     std::set<std::uint32_t> streams;
+    std::string domain;
   };
 
   /// Places and links by name, from the rows that have slices.
@@ -74,7 +92,7 @@ class Analyst {
     for (std::size_t row = 0; row < trace_.rows.size(); ++row) {
       const std::string& name = trace_.rows[row].owner;
       const auto [found, is_new] = numbers.try_emplace(name, owners_.size());
-      if (is_new) owners_.push_back({{.name = name}, {}, {}});
+      if (is_new) owners_.push_back({{.name = name}, {}, {}, trace_.rows[row].domain});
       owner_of_row_[row] = found->second;
     }
   }
@@ -101,6 +119,7 @@ class Analyst {
       (slice.moves() ? result_.transfer_s : result_.compute_s) += seconds(slice.duration);
       if (slice.moves()) {
         add_interval(moving_, slice.started, slice.ended());
+        add_interval(moving_of_[owner.domain], slice.started, slice.ended());
       } else {
         add_kernel(i, owner.resource);
       }
@@ -148,8 +167,48 @@ class Analyst {
       spent.work_s =
           std::min(spent.computing_s, result_.core_s / static_cast<double>(result_.cores));
     }
+    find_fetching();
     find_copies_alone();
     find_nothing();
+  }
+
+  /// Places wait for copies over the links of their domain; those in host memory, for any.
+  void find_fetching() {
+    double core_ns = 0;
+    for (const Owner& owner : owners_) {
+      if (owner.resource.is_link || owner.busy.empty()) continue;
+      const auto links = moving_of_.find(owner.domain);
+      const Intervals& moving = links != moving_of_.end() ? links->second : moving_;
+      const std::int64_t last = owner.busy.back().second;
+      for (const auto& [begin, end] : without(computing_, owner.busy)) {
+        if (begin >= last) break;
+        core_ns += static_cast<double>(covered(moving, begin, end)) * owner.resource.cores;
+      }
+    }
+    if (result_.cores == 0) return;
+    result_.spent.fetching_s = core_ns / 1e9 / static_cast<double>(result_.cores);
+  }
+
+  /// The name of a transfer without one of its own is "h2d x", for buffer x.
+  void find_most_moved() {
+    std::map<std::string_view, Moved> all;
+    for (const Slice& slice : trace_.slices) {
+      if (!slice.moves()) continue;
+      const std::string_view name = trace_.names[slice.name];
+      const std::size_t blank = name.find(' ');
+      const std::string_view word = name.substr(0, blank);
+      const bool unnamed = word == "h2d" || word == "d2h" || word == "d2d";
+      const bool has_buffer = blank != std::string_view::npos;
+      const std::string_view what = !unnamed ? name : has_buffer ? name.substr(blank + 1) : "";
+      Moved& moved = all[what];
+      moved.what = what;
+      ++moved.copies;
+      moved.bytes += slice.bytes;
+      moved.total_s += seconds(slice.duration);
+    }
+    for (auto& [what, moved] : all) {
+      if (moved.total_s > result_.most_moved.total_s) result_.most_moved = moved;
+    }
   }
 
   /// Time in which only copies run: at the ends, and between kernels.
@@ -274,6 +333,7 @@ class Analyst {
   std::vector<Owner> owners_;
   std::vector<std::size_t> owner_of_row_;
   Intervals computing_, moving_, occupied_;
+  std::map<std::string, Intervals> moving_of_;  ///< over the links of each domain
   std::vector<std::uint32_t> openers_;  ///< the kernel that began each interval of computing_
 };
 

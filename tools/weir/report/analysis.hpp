@@ -1,6 +1,7 @@
 // Analyses a recording: busy places and links, hidden transfers, and causes of waits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,11 +27,21 @@ struct KindOfAction {
   double total_s = 0, waited_s = 0;  ///< waited: ready, but the place or link was not free
 };
 
+/// The transfers of one buffer, or of one name that the program gave them.
+struct Moved {
+  std::string what;  ///< "" in recordings without names of buffers
+  std::uint64_t copies = 0, bytes = 0;
+  double total_s = 0;
+};
+
 /// Where the measured time went, in seconds, in parts that do not overlap: while kernels ran, while
 /// only copies did, and while nothing did.
 struct Spent {
   double computing_s = 0;
   double work_s = 0;  ///< of computing_s: as long as all cores of the places that computed needed
+  /// Of the idle cores' part of computing_s: those of places without a kernel, which have one
+  /// later, while copies to or from their memory run.
+  double fetching_s = 0;
   double fill_s = 0, drain_s = 0;  ///< only copies, before the first and after the last kernel
   /// Only copies, between kernels, by what the next kernel's data waited for: the program, which
   /// enqueued the kernel after the kernels before had ended; those kernels, as a copy came after
@@ -43,6 +54,7 @@ struct Spent {
     return fill_s + drain_s + late_copies_s + ordered_copies_s + slow_copies_s;
   }
   double idle_cores_s() const noexcept { return computing_s - work_s; }
+  double waiting_cores_s() const noexcept { return std::min(fetching_s, idle_cores_s()); }
 };
 
 enum class Judgement : std::uint8_t { good, fair, bad };
@@ -73,6 +85,7 @@ struct Analysis {
   std::uint64_t cores = 0;    ///< of the places that computed
   std::uint64_t kernels = 0;  ///< how many ran
   Spent spent;
+  Moved most_moved;                     ///< whose transfers took longest
   std::vector<std::uint32_t> critical;  ///< slices of that chain, in order
   std::vector<Resource> resources;      ///< places, then links
   std::vector<KindOfAction> kinds;      ///< by their total, largest first

@@ -28,9 +28,10 @@ TraceRow row_named(std::string domain, std::string name) {
 Kind kind_of(std::string_view category, std::string_view name, const TraceRow& row) {
   if (category == "compute") return Kind::compute;
   if (category != "transfer") return Kind::sync;
-  if (name == "d2d") return Kind::d2d;
-  if (name == "d2h") return Kind::d2h;
-  return name != "h2d" && row.owner.ends_with(" out") ? Kind::d2h : Kind::h2d;
+  const std::string_view word = name.substr(0, name.find(' '));  // before the name of the buffer
+  if (word == "d2d") return Kind::d2d;
+  if (word == "d2h") return Kind::d2h;
+  return word != "h2d" && row.owner.ends_with(" out") ? Kind::d2h : Kind::h2d;
 }
 
 }  // namespace weir::cli::report
