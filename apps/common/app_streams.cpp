@@ -68,8 +68,7 @@ std::size_t AppStreams::memories() const {
   std::vector<const weir_domain*> memories;
   for (const AppStream& each : app_streams_) memories.push_back(each.memory);
   std::sort(memories.begin(), memories.end());
-  return static_cast<std::size_t>(std::unique(memories.begin(), memories.end()) -
-                                  memories.begin());
+  return static_cast<std::size_t>(std::unique(memories.begin(), memories.end()) - memories.begin());
 }
 
 const AppStream& AppStreams::any(std::size_t place, std::size_t part) const noexcept {
