@@ -54,6 +54,7 @@ const std::vector<Variable>& variables() {
       {"WEIR_LOST_AFTER_MS", "milliseconds of silence after which a rank is lost (default 10000)"},
       {"WEIR_MAX_IN_FLIGHT",
        "actions of a stream or tasks of a queue in flight before a submission waits (65536)"},
+      {"WEIR_NODE_SIZE", "most ranks of a machine that share memory under mpirun (default: all)"},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",
        "1: portable kernels run the items of a phase backwards on the host, to find races"},
@@ -66,7 +67,8 @@ const std::vector<Variable>& variables() {
       {"WEIR_SIM_CARDS", "hStreams: simulated cards beside the host, instead of WEIR_DOMAINS"},
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)"},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
-      {"WEIR_TRANSPORT", "what connects ranks: self, shm or mpi (default: what started them)"},
+      {"WEIR_TRANSPORT",
+       "what connects ranks: auto (default: what started them), self, shm or mpi"},
       {"WEIR_WATCHDOG_S",
        "seconds without an end of an action before a report of what waits (0: none)"},
   };

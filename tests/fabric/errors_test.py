@@ -11,13 +11,14 @@ import sys
 
 # Environment -> words of the message.
 WRONG = (
-    ("WEIR_TRANSPORT=xyz", "no transport 'xyz': choose from self, inproc, shm, mpi"),
+    ("WEIR_TRANSPORT=xyz", "no transport 'xyz': choose from auto, self, inproc, shm, mpi"),
     ("WEIR_TRANSPORT=mpi", "not started by mpirun"),
     ("WEIR_TRANSPORT=inproc", "for weir_fabric_simulate()"),
     ("WEIR_TRANSPORT=shm", "WEIR_RANKS is ''"),
     ("WEIR_SEGMENT=0 WEIR_RANK=0 WEIR_RANKS=2", "descriptor 0 is not a segment of a fabric of 2 ranks"),
     ("WEIR_SEGMENT=x WEIR_RANK=0 WEIR_RANKS=2", "WEIR_SEGMENT is 'x'"),
     ("WEIR_SEGMENT=0 WEIR_RANK=2 WEIR_RANKS=2", "WEIR_RANK is 2: there are 2 ranks"),
+    ("WEIR_NODE_SIZE=0", "expected a number of ranks"),
     ("WEIR_PROGRESS=never", "choose from thread, caller, hybrid"),
     ("WEIR_LOST_AFTER_MS=0", "expected milliseconds"),
     ("WEIR_CHECK=halo,frame", "WEIR_CHECK has 'frame': choose from halo, frames, or halo,frames"),
