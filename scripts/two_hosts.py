@@ -153,7 +153,10 @@ def run(hosts, mpi, program):
         words, variables = LAUNCHERS[mpi](hosts, str(agent))
         name = hosts.names[0]
         inside = [*hosts.enter(0), f'hostname {name}; exec "$0" "$@"']
-        process = subprocess.Popen([*inside, *words, *program], env={**os.environ, **variables})
+        # The hosts have one table of processes, by which ranks would find the memory of each other.
+        alone = {"WEIR_NODE_SIZE": "1"}
+        process = subprocess.Popen([*inside, *words, *program],
+                                   env={**os.environ, **alone, **variables})
         try:
             return process.wait()
         finally:

@@ -15,7 +15,13 @@ namespace weir_bench {
 /// Whether mpirun has started this process.
 inline bool under_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
-/// Becomes mpirun with processes of this program, over shared memory or TCP.
+/// Whether --network asks for ranks that mpirun starts.
+inline bool wants_mpirun(const Arguments& arguments) {
+  const std::string network = arguments.text("--network", "shm");
+  return network == "tcp" || network == "mpirun";
+}
+
+/// Becomes mpirun with processes of this program, over shared memory or TCP alone.
 [[noreturn]] inline void become_mpirun(const Arguments& arguments, int count, char** values,
                                        std::size_t processes = 2) {
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
@@ -32,6 +38,7 @@ inline bool under_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullp
                                     "btl",
                                     tcp ? "tcp,self" : "vader,self"};
   if (tcp) {  // one-sided operations would go through shared memory whatever the btl
+    setenv("WEIR_NODE_SIZE", "1", 1);
     words.insert(words.end(),
                  {"--mca", "btl_tcp_if_include", "lo", "--mca", "osc", "^sm,ucx,monitoring"});
   }

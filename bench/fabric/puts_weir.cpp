@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     const Arguments arguments(argc, argv);
     leave_cores_to_halves();
     if (!under_mpirun()) {
-      if (arguments.text("--network", "shm") == "tcp") become_mpirun(arguments, argc, argv);
+      if (wants_mpirun(arguments)) become_mpirun(arguments, argc, argv);
       if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
     }
     take_half();

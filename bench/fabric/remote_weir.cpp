@@ -3,12 +3,16 @@
 //   remote_weir fetch-add [--count N]   on memory of a rank that computes: the median
 //   remote_weir action [--count N]      an empty action on its domain, one by one: the median
 //   remote_weir actions [--count N]     so many at once: for each
+//
+// With --network mpirun, mpirun starts the processes instead of weir.
 #include <atomic>
 #include <cstdio>
 
 #include <weir/fabric.hpp>
 
+#include "common/halves.hpp"
 #include "common/launch.hpp"
+#include "common/mpirun.hpp"
 #include "common/program.hpp"
 
 namespace weir_bench {
@@ -73,7 +77,8 @@ void work(const Arguments& arguments) {
     throw std::invalid_argument("choose from fetch-add, action, actions");
   }
   if (fabric.rank() > 0) return;
-  const nlohmann::json line = {{"value", value}, {"config", "weir, two processes, shm"}};
+  const nlohmann::json line = {
+      {"value", value}, {"config", "weir, two processes, " + arguments.text("--network", "shm")}};
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -83,8 +88,13 @@ void work(const Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace weir_bench;
   try {
-    if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
-    work(Arguments(argc, argv));
+    const Arguments arguments(argc, argv);
+    if (!under_mpirun()) {
+      leave_cores_to_halves();
+      if (wants_mpirun(arguments)) become_mpirun(arguments, argc, argv);
+      if (std::getenv("WEIR_RANK") == nullptr) return launch(2, argc, argv);
+    }
+    work(arguments);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

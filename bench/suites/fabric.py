@@ -41,6 +41,9 @@ def puts(pattern, network, items):
     rows = []
     if network == "shm":
         rows.append(Row(name, "GB/s", ours, target=at_least(SHARED_MEMORY[pattern])))
+        by_mpirun = figure("puts_weir", pattern, "mpirun", items)
+        rows.append(Row(f"{name}, ranks of mpirun", "GB/s", by_mpirun, ours, "ranks of weir",
+                        ratio_at_least(0.95)))
     for peer_name, by, target in (
         ("Open MPI, large messages", "large",
          None if network == "shm" else ratio_at_least(OF_THE_LINK)),
@@ -84,14 +87,17 @@ def strategies(items, quick):
 
 def one_thing(quick):
     """What a single operation on another process of this machine costs."""
-    def row(name, verb, count, most, *peer):
-        figure = Figure(Command.of("remote_weir", verb, "--count", count // 10 if quick else count))
+    def row(name, verb, count, most, *peer, network="shm"):
+        figure = Figure(Command.of("remote_weir", verb, "--count", count // 10 if quick else count,
+                                   "--network", network))
         return Row(name, "us", figure, *peer, target=at_most(most))
 
     by_mpi = Figure(Command.of("fetch_add_mpi", "--count", 2_000 if quick else 20_000))
     return [
         row("fetch-and-add on a rank that computes, median", "fetch-add", 20_000, 2, by_mpi,
             "Open MPI, MPI_Fetch_and_op"),
+        row("fetch-and-add on a rank of mpirun that computes, median", "fetch-add", 20_000, 2,
+            network="mpirun"),
         row("empty action on another rank, one by one, median", "action", 10_000, 5),
         row("empty actions on another rank, each", "actions", 100_000, 1),
     ]

@@ -42,6 +42,7 @@ class Fabric {
   unsigned rank() const noexcept { return weir_fabric_rank(handle()); }
   unsigned ranks() const noexcept { return weir_fabric_ranks(handle()); }
   bool is_alive(unsigned rank) const noexcept { return weir_fabric_is_alive(handle(), rank); }
+  const char* link(unsigned rank) const noexcept { return weir_fabric_link(handle(), rank); }
 
   void barrier(std::chrono::nanoseconds timeout = forever) const {
     check(weir_fabric_barrier(handle(), timeout.count()));

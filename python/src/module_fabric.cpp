@@ -83,6 +83,10 @@ void define_fabrics(nb::module_& m) {
             return weir_fabric_is_alive(fabric.open(), rank);
           },
           "rank"_a)
+      .def(
+          "link",
+          [](const Fabric& fabric, unsigned rank) { return weir_fabric_link(fabric.open(), rank); },
+          "rank"_a)
       .def("barrier", &Fabric::barrier, "timeout"_a.none())
       .def(
           "reduce",

@@ -177,7 +177,7 @@ class Conveyor:
 class Fabric:
     """The membership of one rank in the processes that were started together.
 
-    transport: "self", "shm" or "mpi"; None: that of the launcher. progress: the threads that drive
+    transport: "auto", "self", "shm" or "mpi"; None: auto, what started the process. progress: the threads that drive
     the fabric, "thread", "caller" or "hybrid". lost_after: seconds of silence after which a rank
     counts as lost, 0: 10. Calls that need a lost rank raise NetworkError.
     """
@@ -212,6 +212,11 @@ class Fabric:
     def is_alive(self, rank: int) -> bool:
         """Whether a rank is neither lost nor has left the fabric."""
         return self._body.is_alive(rank)
+
+    def link(self, rank: int) -> str | None:
+        """What connects this rank to a rank: "shm", "mpi (Open MPI 4.1.4)", "self" for itself; None
+        if there is no such rank."""
+        return self._body.link(rank)
 
     def barrier(self, timeout: float | None = None) -> None:
         """Waits until all ranks that are not lost have called it."""

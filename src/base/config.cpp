@@ -65,7 +65,8 @@ const char* expect_progress(std::string_view value) {
 }
 
 const char* expect_transport(std::string_view value) {
-  return is_one_of(value, {"self", "shm", "mpi"}) ? nullptr : "choose from self, shm, mpi";
+  return is_one_of(value, {"auto", "self", "shm", "mpi"}) ? nullptr
+                                                          : "choose from auto, self, shm, mpi";
 }
 
 const char* expect_division(std::string_view value) {
@@ -92,6 +93,10 @@ const char* expect_milliseconds(std::string_view value) {
 const char* expect_seconds(std::string_view value) {
   const std::optional<double> number = parse_real(value);
   return number && *number >= 0 ? nullptr : "expected a number of seconds";
+}
+
+const char* expect_ranks(std::string_view value) {
+  return is_number(value, 1, UINT32_MAX) ? nullptr : "expected a number of ranks, at least 1";
 }
 
 const char* expect_rank(std::string_view value) {
@@ -123,6 +128,8 @@ const std::vector<Variable>& variables() {
       {"WEIR_MAX_IN_FLIGHT",
        "actions of a stream or tasks of a queue in flight before a submission waits (65536)",
        expect_actions},
+      {"WEIR_NODE_SIZE", "most ranks of a machine that share memory under mpirun (default: all)",
+       expect_ranks},
       {"WEIR_NVRTC", "path of the CUDA compiler's library (default: libnvrtc.so.13 or .12)"},
       {"WEIR_PORTABLE_BACKWARDS",
        "1: portable kernels run the items of a phase backwards on the host, to find races",
@@ -139,7 +146,7 @@ const std::vector<Variable>& variables() {
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)",
        expect_microseconds},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
-      {"WEIR_TRANSPORT", "what connects ranks: self, shm or mpi (default: what started them)",
+      {"WEIR_TRANSPORT", "what connects ranks: auto (default: what started them), self, shm or mpi",
        expect_transport},
       {"WEIR_WATCHDOG_S",
        "seconds without an end of an action before a report of what waits (0: none)",

@@ -89,6 +89,14 @@ bool weir_fabric_is_alive(const weir_fabric* fabric, unsigned rank) {
   return ask(false, [&] { return weir_fabric::check(fabric).port().alive(rank); });
 }
 
+const char* weir_fabric_link(const weir_fabric* fabric, unsigned rank) {
+  return ask(static_cast<const char*>(nullptr), [&]() -> const char* {
+    const Port& port = weir_fabric::check(fabric).port();
+    if (rank >= port.ranks()) return nullptr;
+    return rank == port.rank() ? "self" : port.peer_info(rank).name;
+  });
+}
+
 weir_status weir_fabric_barrier(weir_fabric* fabric, int64_t timeout_ns) {
   return guard([&] { weir_fabric::check(fabric).barrier(timeout_ns); });
 }

@@ -99,7 +99,7 @@ LentMemory* Conveyor::lend(Rank to, std::size_t bytes, std::int64_t deadline_ns)
       each.open = true;
       return &each;
     }
-    if (!peer.lends || !port_.info().shares_memory) return nullptr;
+    if (!peer.lends || !port_.peer_info(to).shares_memory) return nullptr;
   }
   bool can = true;
   std::list<LentMemory> one = allocate_lent(bytes, deadline_ns, can);
@@ -135,7 +135,7 @@ BlockMemory Conveyor::memory_for(Rank to, const BlockWriter& writer,
   BlockMemory memory{.lent = lend(to, writer.memory_bytes(), deadline_ns)};
   const std::size_t bytes = writer.packet_bytes(packet_bytes_);
   const bool travels = memory.lent == nullptr && to != port_.rank();
-  if (travels && bytes <= port_.info().reserved_bytes) memory.reserved = port_.reserve(bytes);
+  if (travels && bytes <= port_.info().reserved_bytes) memory.reserved = port_.reserve(to, bytes);
   return memory;
 }
 

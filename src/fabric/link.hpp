@@ -85,10 +85,16 @@ struct LinkInfo {
   Rank rank = 0, ranks = 1;
   std::size_t packet_bytes = 0;    ///< maximum for send()
   std::size_t reserved_bytes = 0;  ///< maximum for reserve()
-  bool shares_memory = false;      ///< direct() works
+  bool shares_memory = false;      ///< direct() works, at least for some ranks
   bool can_sleep = false;          ///< wait() ends when a packet arrives
   bool sees_stalls = false;        ///< idle() may report a stall: waiting threads call it
   bool seeded = false;             ///< a seed decides what arrives next, when all ranks wait
+};
+
+/// Constant properties of a link for one rank.
+struct PeerInfo {
+  const char* name;    ///< of what carries packets to it; lives as long as the link
+  bool shares_memory;  ///< it can access memory from allocate() of this rank in place
 };
 
 /// Receives packets.
@@ -109,12 +115,15 @@ class Link {
   virtual ~Link() = default;
 
   virtual const LinkInfo& info() const noexcept = 0;
+  virtual PeerInfo peer_info(Rank) const noexcept {
+    return {info().name.c_str(), info().shares_memory};
+  }
   /// Sends a packet; the bytes are copied before it returns. False: no room now; try again after
   /// receive(). Not to the own rank.
   virtual bool send(Rank to, Parts parts) noexcept = 0;
-  /// Returns memory, aligned to 64 bytes, from which a packet can be sent without a copy; null if
-  /// there is none. Any thread.
-  virtual std::byte* reserve(std::size_t /*bytes*/) noexcept { return nullptr; }
+  /// Returns memory, aligned to 64 bytes, from which a packet to a rank can be sent without a copy;
+  /// null if there is none. Any thread.
+  virtual std::byte* reserve(Rank /*to*/, std::size_t /*bytes*/) noexcept { return nullptr; }
   /// Returns reserved memory to the link. Any thread.
   virtual void unreserve(std::byte*) noexcept {}
   /// Sends a packet whose last part is at the begin of reserved memory, which returns to the link.

@@ -59,6 +59,7 @@ class Port {
   ProgressBy progress_by() const noexcept { return progress_.by(); }
   Rank rank() const noexcept { return info().rank; }
   Rank ranks() const noexcept { return info().ranks; }
+  PeerInfo peer_info(Rank rank) const noexcept { return transport_->link().peer_info(rank); }
   bool alive(Rank rank) const noexcept { return rank < ranks() && !lost_ranks_.is_lost(rank); }
   /// Returns why a rank is lost: "rank 1 has left the fabric"; "" while it is alive.
   std::string why_lost(Rank rank) const { return lost_ranks_.loss_reason(rank); }
@@ -89,10 +90,10 @@ class Port {
     messages_.post(to, channel, head, body);
   }
 
-  /// Returns memory, aligned to 64 bytes, for the body of a message to another rank, so that it
-  /// need not be copied; at most info().reserved_bytes. Null if there is none, or if it would not
-  /// avoid a copy.
-  std::byte* reserve(std::size_t bytes) noexcept { return transport_->reserve(bytes); }
+  /// Returns memory, aligned to 64 bytes, for the body of a message to a rank, so that it need not
+  /// be copied; at most info().reserved_bytes. Null if there is none, or if it would not avoid a
+  /// copy.
+  std::byte* reserve(Rank to, std::size_t bytes) noexcept { return transport_->reserve(to, bytes); }
   void unreserve(std::byte* memory) noexcept { transport_->link().unreserve(memory); }
   /// Like send(), with a head of at most 48 bytes and a body at the begin of reserved memory, which
   /// returns to the port, also when the call throws.

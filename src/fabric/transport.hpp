@@ -69,8 +69,8 @@ class Transport final : private PacketSink {
     return liveness_.is_lost(to) || packets_.send(to, PacketKind::frame, {}, parts);
   }
   /// As Link::reserve(). Null where packets carry checksums, which follow the last part.
-  std::byte* reserve(std::size_t bytes) noexcept {
-    return packets_.sends_checksums() ? nullptr : link_->reserve(bytes);
+  std::byte* reserve(Rank to, std::size_t bytes) noexcept {
+    return packets_.sends_checksums() ? nullptr : link_->reserve(to, bytes);
   }
   /// Like send(), with the last part at the begin of reserved memory, which returns to the link.
   /// The other parts have at most 64 bytes. False: the caller keeps the memory.

@@ -363,7 +363,7 @@ void Halo::send_to(std::size_t index) {
 
 /// Packs cells into reserved memory and sends it. Returns false if there is no reserved memory.
 bool Halo::send_reserved(Rank to, Parts parts, std::size_t bytes) {
-  std::byte* const memory = hub_.port().reserve(bytes);
+  std::byte* const memory = hub_.port().reserve(to, bytes);
   if (memory == nullptr) return false;
   pack_all(parts, memory);
   hub_.send_reserved(to, number_, Kind::cells, started_ - 1, {memory, bytes});

@@ -17,6 +17,7 @@
 #include "fabric/inproc.hpp"
 #include "fabric/mpi/mpi_library.hpp"
 #include "fabric/shm/launch.hpp"
+#include "fabric/shm/node_link.hpp"
 #include "runtime/conveyor.hpp"
 #include "runtime/grid.hpp"
 #include "runtime/rank_service.hpp"
@@ -47,6 +48,12 @@ std::int64_t lost_after(const weir_fabric_options& options) {
                   options.lost_after_ns, config::lost_after_ns());
   }
   return options.lost_after_ns > 0 ? options.lost_after_ns : config::lost_after_ns();
+}
+
+/// Returns how many ranks of a machine share memory at most, once config::check_values() has
+/// accepted it.
+Rank node_size() {
+  return static_cast<Rank>(parse_unsigned(chosen(nullptr, "WEIR_NODE_SIZE")).value_or(UINT32_MAX));
 }
 
 Membership membership_of(const weir_fabric_options& options) {
@@ -360,15 +367,30 @@ std::uint64_t started_rank() noexcept {
   return rank != nullptr ? parse_unsigned(rank).value_or(0) : 0;
 }
 
+namespace {
+
+/// Returns a link over MPI, with shared memory to at most `most` ranks of this machine. Throws
+/// Error.
+std::unique_ptr<Link> mpi_link_with_nodes(Rank most) {
+  std::unique_ptr<Link> outer = mpi_link();
+  if (outer->info().ranks == 1) return outer;
+  Node node = find_node(*outer, most, Membership{}.join_within_ns);
+  return std::make_unique<NodeLink>(std::move(outer), std::move(node));
+}
+
+}  // namespace
+
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   config::check_values();
+  const Rank most = node_size();
   std::string_view transport = chosen(options.transport, "WEIR_TRANSPORT");
-  if (transport.empty()) {
+  const bool automatic = transport.empty() || transport == "auto";
+  if (automatic) {
     transport = was_launched() ? "shm" : started_by_mpi() != nullptr ? "mpi" : "self";
   }
   if (transport == "self") return join(InprocHub(1, 0).link(0), options);
   if (transport == "shm" || transport == "mpi") {
-    auto link = transport == "shm" ? launched_link() : mpi_link();
+    auto link = transport == "shm" ? launched_link() : mpi_link_with_nodes(automatic ? most : 1);
     link->call_before_end(leave_open_fabrics);
     Owned<weir_fabric> fabric = join(std::move(link), options);
     fabric->leave_before_exit();
@@ -377,7 +399,7 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   if (transport == "inproc") {
     fail_argument("the transport inproc is for weir_fabric_simulate(), not for weir_fabric_open()");
   }
-  fail_argument("there is no transport '{}': choose from self, inproc, shm, mpi", transport);
+  fail_argument("there is no transport '{}': choose from auto, self, inproc, shm, mpi", transport);
 }
 
 int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments) {

@@ -61,6 +61,11 @@ class Info(unittest.TestCase):
         self.assertEqual(wrong.returncode, BAD_INPUT)
         self.assertIn("WEIR_RANK_CORES is 'some': choose divided or all", wrong.stderr)
 
+    def test_ranks_say_what_connects_them(self):
+        self.assertIn("nothing: it is the only rank", weir("info", "--ranks").stdout)
+        alone = json.loads(weir("info", "--ranks", "--json").stdout)
+        self.assertEqual((alone["schema"], alone["ranks"][0]["links"]), ("weir.ranks/1", ["self"]))
+
     def test_unknown_variables_are_named(self):
         page = weir("info", WEIR_BLSA="x").stdout
         self.assertIn("WEIR_BLSA (did you mean 'WEIR_BLAS'?)", page)

@@ -11,13 +11,14 @@ import sys
 
 # Environment -> words of the message.
 WRONG = (
-    ("WEIR_TRANSPORT=xyz", "WEIR_TRANSPORT is 'xyz': choose from self, shm, mpi"),
+    ("WEIR_TRANSPORT=xyz", "WEIR_TRANSPORT is 'xyz': choose from auto, self, shm, mpi"),
     ("WEIR_TRANSPORT=mpi", "not started by mpirun"),
-    ("WEIR_TRANSPORT=inproc", "WEIR_TRANSPORT is 'inproc': choose from self, shm, mpi"),
+    ("WEIR_TRANSPORT=inproc", "WEIR_TRANSPORT is 'inproc': choose from auto, self, shm, mpi"),
     ("WEIR_TRANSPORT=shm", "WEIR_RANKS is ''"),
     ("WEIR_SEGMENT=0 WEIR_RANK=0 WEIR_RANKS=2", "descriptor 0 is not a segment of a fabric of 2 ranks"),
     ("WEIR_SEGMENT=x WEIR_RANK=0 WEIR_RANKS=2", "WEIR_SEGMENT is 'x'"),
     ("WEIR_SEGMENT=0 WEIR_RANK=2 WEIR_RANKS=2", "WEIR_RANK is 2: there are 2 ranks"),
+    ("WEIR_NODE_SIZE=0", "WEIR_NODE_SIZE is '0': expected a number of ranks, at least 1"),
     ("WEIR_PROGRESS=never", "WEIR_PROGRESS is 'never': choose from thread, caller, hybrid"),
     ("WEIR_LOST_AFTER_MS=0", "expected a number of milliseconds, from 1 to 2147483647"),
     ("WEIR_CHECK=halo,frame", "WEIR_CHECK is 'halo,frame': choose from halo, frames, or halo,frames"),

@@ -174,12 +174,26 @@ static void check_window(weir_fabric* fabric, unsigned rank, unsigned ranks, int
   free(memory);
 }
 
+/* What connects rank 0 to each rank, as the begin of a name, where the test says it. */
+static void check_links(weir_fabric* fabric, unsigned rank, unsigned ranks) {
+  const char* next = getenv("WEIR_TEST_LINKS");
+  EXPECT(weir_fabric_link(fabric, ranks) == NULL);
+  EXPECT(strcmp(weir_fabric_link(fabric, rank), "self") == 0);
+  if (next == NULL || rank != 0) return;
+  for (unsigned to = 0; to < ranks; ++to) {
+    const size_t length = strcspn(next, " ");
+    EXPECT(length > 0 && strncmp(weir_fabric_link(fabric, to), next, length) == 0);
+    next += length + (next[length] == ' ');
+  }
+}
+
 static weir_status program(weir_fabric* fabric, void* payload) {
   const unsigned rank = weir_fabric_rank(fabric), ranks = weir_fabric_ranks(fabric);
   (void)payload;
   EXPECT(rank < ranks);
   EXPECT(weir_fabric_is_alive(fabric, ranks - 1) && !weir_fabric_is_alive(fabric, ranks));
   OK(weir_fabric_barrier(fabric, PATIENCE));
+  check_links(fabric, rank, ranks);
   check_collectives(fabric, rank, ranks);
   check_messages(fabric, rank, ranks);
   check_answers(fabric, rank, ranks);

@@ -40,6 +40,8 @@ def test_what_all_ranks_do_together(seed):
         data = np.full(5, rank, "f4")
         assert fabric.broadcast(data, root=1) is data and data.sum() == 5
         assert all(fabric.is_alive(each) for each in range(ranks))
+        assert [fabric.link(each) for each in range(ranks + 1)] == [
+            *("self" if each == rank else "inproc" for each in range(ranks)), None]
         fabric.barrier(60)
         assert repr(fabric) == f"<weir.Fabric: rank {rank} of {ranks}>"
 

@@ -24,7 +24,7 @@ class ReservingLink final : public ForwardingLink {
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
-  std::byte* reserve(std::size_t bytes) noexcept override {
+  std::byte* reserve(Rank, std::size_t bytes) noexcept override {
     if (bytes > kReservedBytes) return nullptr;
     if (declines_ > 0 && ++asked_ % declines_ == 0) return nullptr;
     auto* const memory = new (std::align_val_t{64}, std::nothrow) std::byte[bytes];

@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "common/counted.hpp"
 #include "description.hpp"
+#include "rank_links.hpp"
 #include "ranks.hpp"
 #include "rates.hpp"
 #include "terminal.hpp"
@@ -254,6 +255,7 @@ class InfoCommand final : public Command {
   bool json_ = false;
   bool refresh_ = false;
   bool presets_ = false;
+  bool ranks_ = false;
 };
 
 void InfoCommand::add_options(CLI::App& app) {
@@ -264,17 +266,26 @@ void InfoCommand::add_options(CLI::App& app) {
   app.add_flag("--refresh", refresh_,
                "Measure links and cores again instead of using stored rates");
   app.add_flag("--presets", presets_, "List simulated devices that have a name, and their sources");
+  app.add_flag("--ranks", ranks_,
+               "Show what connects the ranks that a launcher has started, instead of the machine");
   app.add_flag("--json", json_, "Print one JSON object");
   app.footer(
       "\nExamples:\n"
       "  weir info\n"
       "  weir info --domains host,sim:cores=2,gbps=6,duplex=half,memory=1GiB\n"
       "  weir info --presets\n"
+      "  mpirun -n 4 weir info --ranks\n"
       "  weir info --json | jq .machine.cores\n"
       "  weir info --json | jq '.domains[] | {name, measured}'");
 }
 
 ExitCode InfoCommand::run() {
+  if (ranks_) {
+    const Json ranks = links_of_ranks();
+    const Json all = {{"schema", "weir.ranks/1"}, {"ranks", ranks}};
+    if (!ranks.is_null()) print(json_ ? all.dump(2) + "\n" : page_of_links(ranks));
+    return ExitCode::ok;
+  }
   if (serve_ranks(choice_.domains)) return ExitCode::ok;
   const Runtime runtime = open_runtime(choice_);
   Json description = describe(runtime);

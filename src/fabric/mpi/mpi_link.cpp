@@ -256,7 +256,7 @@ class MpiLink final : public Link {
     return true;
   }
 
-  std::byte* reserve(std::size_t bytes) noexcept override {
+  std::byte* reserve(Rank, std::size_t bytes) noexcept override {
     if (bytes > kReservedBytes) return nullptr;
     std::byte* const memory = take_buffer().release();
     return memory == nullptr ? nullptr : memory + kReservedFront;

@@ -35,6 +35,12 @@ void check_file_limit(std::uint64_t bytes, Rank ranks) {
        ranks, bytes >> 30, limit.rlim_cur >> 10);
 }
 
+/// Returns the number of an open file; 0 if there is none.
+std::uint64_t file_of(int descriptor) noexcept {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 ? status.st_ino : 0;
+}
+
 }  // namespace
 
 struct Segment::Header {
@@ -79,6 +85,20 @@ std::unique_ptr<Segment> Segment::attach(int descriptor, Rank ranks) {
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return std::unique_ptr<Segment>(new Segment(descriptor, ranks, false));
 }
+
+std::unique_ptr<Segment> Segment::open(std::int64_t process, int descriptor, std::uint64_t file,
+                                       Rank ranks) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", process, descriptor);
+  const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) {
+    fail(WEIR_STATUS_UNAVAILABLE, "cannot open {}: {}", path, std::strerror(errno));
+  }
+  if (file_of(opened) == file) return attach(opened, ranks);
+  close(opened);
+  fail(WEIR_STATUS_UNAVAILABLE, "{} is another file: is /proc that of this container?", path);
+}
+
+std::uint64_t Segment::file() const noexcept { return file_of(descriptor_); }
 
 void Segment::map() {
   void* const mapped =

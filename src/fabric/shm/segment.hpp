@@ -62,7 +62,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               std::atomic<std::uint32_t>::is_always_lock_free);
 
 /// A mapping of the segment: ranks, a ring for each ordered pair, and memory for windows. It has no
-/// name: processes inherit its descriptor, and the system frees it when the last one ends.
+/// name: processes inherit its descriptor or open it in /proc, and the system frees it when the
+/// last one ends.
 class Segment {
  public:
   static constexpr std::uint64_t kPage = 4096;
@@ -72,11 +73,17 @@ class Segment {
   /// Maps the segment of a descriptor and takes ownership of the descriptor. Throws Error if it is
   /// not a segment.
   static std::unique_ptr<Segment> attach(int descriptor, Rank ranks);
+  /// Maps the segment that another process has created, by its descriptor there and the number of
+  /// its file. Throws Error if this process may not open it.
+  static std::unique_ptr<Segment> open(std::int64_t process, int descriptor, std::uint64_t file,
+                                       Rank ranks);
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
   ~Segment();
 
   int descriptor() const noexcept { return descriptor_; }
+  /// Returns the number of its file, which no other segment of this system has meanwhile.
+  std::uint64_t file() const noexcept;
   Rank ranks() const noexcept { return ranks_; }
   /// Returns the id of the process that created it.
   std::int64_t maker() const noexcept;

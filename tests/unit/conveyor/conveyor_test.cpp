@@ -13,6 +13,7 @@
 
 #include "base/threads.hpp"
 #include "conveyor/producer.hpp"
+#include "fabric/shm/node_link.hpp"
 #include "fabric/shm/segment.hpp"
 #include "fabric/shm/shm_link.hpp"
 #include "fabric/transport.hpp"
@@ -82,17 +83,21 @@ std::string on_sharing_ranks(Rank ranks, const std::function<void(weir_fabric&)>
       program, progress);
 }
 
-/// The same on ranks whose links have memory for packets, most of the time.
-std::string on_reserving_ranks(Rank ranks, std::uint64_t seed,
+/// The same on ranks whose links have memory for packets, most of the time; those of a node share
+/// memory.
+std::string on_reserving_ranks(Rank ranks, std::uint64_t seed, Rank node_size,
                                const std::function<void(weir_fabric&)>& program,
                                ProgressBy progress) {
   InprocHub hub(ranks, seed);
   std::atomic<int> out{0};
   std::string wrong = on_links(
       ranks,
-      [&](Rank rank) {
-        return std::make_unique<test::ReservingLink>(hub.link(rank), out,
-                                                     static_cast<unsigned>(seed % 5));
+      [&](Rank rank) -> std::unique_ptr<Link> {
+        auto link = std::make_unique<test::ReservingLink>(hub.link(rank), out,
+                                                          static_cast<unsigned>(seed % 5));
+        if (node_size < 2) return link;
+        Node node = find_node(*link, node_size, kMinute);
+        return std::make_unique<NodeLink>(std::move(link), std::move(node));
       },
       program, progress);
   return wrong.empty() && out != 0 ? fmt::format("memory of {} packets is missing", out.load())
@@ -132,7 +137,7 @@ class RandomProgram {
   }
 
   /// What carries the messages of the ranks.
-  enum class Links { plain, sharing, reserving };
+  enum class Links { plain, sharing, reserving, nodes };
 
   std::string run(Links links) {
     for (Rank rank = 0; rank < ranks_; ++rank) wanted_.emplace_back(bytes());
@@ -142,7 +147,8 @@ class RandomProgram {
     const auto program = [this](weir_fabric& fabric) { rank_program(fabric); };
     switch (links) {
       case Links::sharing: return on_sharing_ranks(ranks_, program, progress_);
-      case Links::reserving: return on_reserving_ranks(ranks_, seed_, program, progress_);
+      case Links::reserving: return on_reserving_ranks(ranks_, seed_, 1, program, progress_);
+      case Links::nodes: return on_reserving_ranks(ranks_, seed_, 2, program, progress_);
       default:
         return on_ranks(ranks_, seed_, program, kProgress[static_cast<std::size_t>(progress_)]);
     }
@@ -308,6 +314,8 @@ TEST(Conveyor, RandomProgramsInSharedMemoryDoSo) {
 TEST(Conveyor, RandomProgramsThatSendFromWhereBlocksAreMadeDoSo) {
   run_programs(200, RandomProgram::Links::reserving);
 }
+
+TEST(Conveyor, RandomProgramsInNodesDoSo) { run_programs(200, RandomProgram::Links::nodes); }
 
 // ---- Rules --------------------------------------------------------------------------------------
 
@@ -690,7 +698,7 @@ TEST(Conveyor, WaitsEndInTimeThoughTheWayIsFull) {
   };
   EXPECT_EQ(on_ranks(2, 0, program, "caller"), "");
   over.store(false);
-  EXPECT_EQ(on_reserving_ranks(2, 0, program, ProgressBy::caller), "");
+  EXPECT_EQ(on_reserving_ranks(2, 0, 1, program, ProgressBy::caller), "");
 }
 
 /// Another thread that moves rank 0 on is in a handler until then.

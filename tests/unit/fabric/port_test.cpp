@@ -401,7 +401,7 @@ TEST(Port, AMessageWaitsInTheMemoryThatIsReservedForIt) {
     port.listen(Channel::user, &heard);
     if (port.rank() == 0) {
       port.post(1, Channel::user, std::vector<std::byte>(4u << 20));  // more than the way takes
-      std::byte* const memory = port.reserve(body.size());
+      std::byte* const memory = port.reserve(1, body.size());
       std::copy(body.begin(), body.end(), memory);
       port.post_reserved(1, Channel::user, {}, {memory, body.size()});
       EXPECT_EQ(out.load(), 1);
