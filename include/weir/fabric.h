@@ -107,11 +107,36 @@ WEIR_API weir_status weir_fabric_simulate(const weir_fabric_options* options, un
  * out_status: the exit status of the lowest rank whose status is not 0, or 128 + the number of the
  * signal that ended it, else 0. UNAVAILABLE when the system does not report how a rank has ended,
  * as in a process that ignores SIGCHLD. When all other ranks have ended, ranks that stay stopped
- * (SIGSTOP) for longer than lost_after_ns are killed. options may be NULL; only lost_after_ns is
- * used.
+ * (SIGSTOP) for longer than lost_after_ns are killed. Rank 0 has the standard input of this
+ * process, the others an empty one. options may be NULL; only lost_after_ns is used.
  */
 WEIR_API weir_status weir_fabric_launch(const weir_fabric_options* options, unsigned ranks,
                                         const char* const* argv, int* out_status);
+
+/**
+ * What weir_fabric_launch_with() reports of the ranks, and asks: functions that it calls on its
+ * thread, one at a time. They must not fail. NULL: none.
+ */
+typedef struct weir_launch_options {
+  size_t struct_size;
+  int64_t lost_after_ns; /**< as in weir_fabric_options */
+  void* payload;         /**< argument of the functions */
+  /**
+   * Receives what a rank has written to standard output (stream 1) or error (2), which are pipes
+   * then. NULL: ranks write to the output of this process.
+   */
+  void (*on_output)(unsigned rank, int stream, const char* text, size_t bytes, void* payload);
+  /** A rank has ended; `status` as from weir_fabric_launch(). All of its output came before. */
+  void (*on_end)(unsigned rank, int status, void* payload);
+  /** Called about ten times a second: returns a signal to send to all ranks that run, 0: none. */
+  int (*next_signal)(void* payload);
+} weir_launch_options;
+#define WEIR_LAUNCH_OPTIONS_INIT \
+  { sizeof(weir_launch_options), 0, NULL, NULL, NULL, NULL }
+
+/** As weir_fabric_launch(), and reports what the ranks do. options may be NULL. */
+WEIR_API weir_status weir_fabric_launch_with(const weir_launch_options* options, unsigned ranks,
+                                             const char* const* argv, int* out_status);
 
 WEIR_API unsigned weir_fabric_rank(const weir_fabric* fabric);
 WEIR_API unsigned weir_fabric_ranks(const weir_fabric* fabric);

@@ -72,8 +72,19 @@ weir_status weir_fabric_launch(const weir_fabric_options* options, unsigned rank
                                const char* const* argv, int* out_status) {
   return guard([&] {
     int& status = out(out_status, "out_status");
-    if (argv == nullptr || argv[0] == nullptr) fail_argument("the program to launch is NULL");
-    status = launch_fabric(known_options(options), ranks, argv);
+    weir_launch_options launch = WEIR_LAUNCH_OPTIONS_INIT;
+    launch.lost_after_ns = known_options(options).lost_after_ns;
+    status = launch_fabric(launch, ranks, argv);
+  });
+}
+
+weir_status weir_fabric_launch_with(const weir_launch_options* options, unsigned ranks,
+                                    const char* const* argv, int* out_status) {
+  return guard([&] {
+    int& status = out(out_status, "out_status");
+    const weir_launch_options launch =
+        read_options(options, weir_launch_options WEIR_LAUNCH_OPTIONS_INIT, "options");
+    status = launch_fabric(launch, ranks, argv);
   });
 }
 

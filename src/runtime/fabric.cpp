@@ -42,12 +42,12 @@ ProgressBy progress_of(const weir_fabric_options& options) {
   fail_argument("the progress of a fabric is '{}': choose from thread, caller, hybrid", text);
 }
 
-std::int64_t lost_after(const weir_fabric_options& options) {
-  if (options.lost_after_ns < 0) {
-    fail_argument("lost_after_ns is {}: expected a time in nanoseconds, 0 for {}",
-                  options.lost_after_ns, config::lost_after_ns());
+std::int64_t lost_after(std::int64_t chosen_ns) {
+  if (chosen_ns < 0) {
+    fail_argument("lost_after_ns is {}: expected a time in nanoseconds, 0 for {}", chosen_ns,
+                  config::lost_after_ns());
   }
-  return options.lost_after_ns > 0 ? options.lost_after_ns : config::lost_after_ns();
+  return chosen_ns > 0 ? chosen_ns : config::lost_after_ns();
 }
 
 /// Returns how many ranks of a machine share memory at most, once config::check_values() has
@@ -60,7 +60,7 @@ Membership membership_of(const weir_fabric_options& options) {
   Membership membership;
   membership.build = build_id();
   membership.sends_heartbeats = progress_of(options) != ProgressBy::caller;
-  membership.lost_after_ns = lost_after(options);
+  membership.lost_after_ns = lost_after(options.lost_after_ns);
   membership.sends_checksums = config::checks_frames();
   return membership;
 }
@@ -402,10 +402,38 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   fail_argument("there is no transport '{}': choose from auto, self, inproc, shm, mpi", transport);
 }
 
-int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments) {
+namespace {
+
+/// Calls the functions of the program.
+class ProgramObserver final : public LaunchObserver {
+ public:
+  explicit ProgramObserver(const weir_launch_options& options) noexcept : options_(options) {}
+
+  bool takes_output() const noexcept override { return options_.on_output != nullptr; }
+  void on_output(Rank rank, int stream, std::span<const char> text) noexcept override {
+    options_.on_output(rank, stream, text.data(), text.size(), options_.payload);
+  }
+  void on_end(Rank rank, int status) noexcept override {
+    if (options_.on_end != nullptr) options_.on_end(rank, status, options_.payload);
+  }
+  int next_signal() noexcept override {
+    return options_.next_signal != nullptr ? options_.next_signal(options_.payload) : 0;
+  }
+
+ private:
+  const weir_launch_options& options_;
+};
+
+}  // namespace
+
+int launch_fabric(const weir_launch_options& options, Rank ranks, const char* const* arguments) {
   config::check_values();
   check_ranks(ranks);
-  return launch_ranks(ranks, arguments, lost_after(options));
+  if (arguments == nullptr || arguments[0] == nullptr) {
+    fail_argument("the program to launch is NULL");
+  }
+  ProgramObserver observer(options);
+  return launch_ranks(ranks, arguments, lost_after(options.lost_after_ns), observer);
 }
 
 void simulate_fabric(const weir_fabric_options& given, Rank ranks,

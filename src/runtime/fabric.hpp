@@ -193,7 +193,7 @@ std::uint64_t started_rank() noexcept;
 /// Opens a fabric from the options and the launcher's environment. Throws Error.
 Owned<weir_fabric> open_fabric(const weir_fabric_options& options);
 /// Launches ranks as processes on this machine. Throws Error.
-int launch_fabric(const weir_fabric_options& options, Rank ranks, const char* const* arguments);
+int launch_fabric(const weir_launch_options& options, Rank ranks, const char* const* arguments);
 /// Runs a program on ranks of this process. With a seed and without a progress thread the seed
 /// decides the order. Throws Error.
 void simulate_fabric(const weir_fabric_options& options, Rank ranks,

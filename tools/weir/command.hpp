@@ -35,6 +35,7 @@ class Command {
 
 std::unique_ptr<Command> make_info();
 std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_launch();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_paper();
 std::unique_ptr<Command> make_tune();

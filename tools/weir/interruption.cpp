@@ -80,11 +80,19 @@ bool is_passed_on(const siginfo_t& info) noexcept {
   return is_rank() && info.si_code == SI_USER && info.si_pid == getppid();
 }
 
+bool take_signal(const siginfo_t& info) {
+  const std::lock_guard lock(state.mutex);
+  return state.work != nullptr && state.work->take_signal(info.si_signo, info.si_code == SI_KERNEL);
+}
+
 void watch() {
-  int signal = 0;
-  while (sigwait(&state.watched, &signal) != 0) {
-  }
-  if (state.leaving) return;
+  siginfo_t first{};
+  do {
+    while (sigwaitinfo(&state.watched, &first) < 0) {
+    }
+    if (state.leaving) return;
+  } while (take_signal(first));
+  int signal = first.si_signo;
   state.signal = signal;
   const auto limit = Clock::now() + kToUnwind;
   const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kStopAgain).count()};

@@ -14,6 +14,10 @@ class Stoppable {
   virtual void stop() noexcept = 0;
   /// Saves the results so far and returns in a few words what was stopped. Any thread.
   virtual std::string save() noexcept = 0;
+  /// Returns whether the work has taken a signal for itself: nothing is stopped then, and the next
+  /// signal is offered as well. `from_terminal`: all processes of the terminal got it. Another
+  /// thread calls it.
+  virtual bool take_signal(int /*signal*/, bool /*from_terminal*/) noexcept { return false; }
 };
 
 /// Thrown where work ends because a signal came.

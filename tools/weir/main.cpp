@@ -29,6 +29,7 @@ weir::cli::Commands all_commands() {
   weir::cli::Commands commands;
   commands.push_back(weir::cli::make_info());
   commands.push_back(weir::cli::make_run());
+  commands.push_back(weir::cli::make_launch());
   commands.push_back(weir::cli::make_bench());
   commands.push_back(weir::cli::make_paper());
   commands.push_back(weir::cli::make_tune());

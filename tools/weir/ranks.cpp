@@ -3,16 +3,17 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,41 +26,45 @@ namespace weir::cli {
 
 namespace {
 
-/// Returns the processes that the first thread of this one has started and that have not ended.
-std::vector<pid_t> children() {
-  std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
-  std::vector<pid_t> found;
-  for (pid_t child = 0; file >> child;) found.push_back(child);
-  return found;
-}
-
 /// Ranks that this process has started; a signal that ends this process ends them first.
 class StartedRanks final : public Stoppable {
  public:
-  void stop() noexcept override {
-    if (++calls_ != kTellAt) return;
-    try {
-      for (const pid_t child : children()) kill(child, SIGTERM);
-    } catch (...) {  // no memory: they end with this process
-    }
-  }
+  void stop() noexcept override { ++stops_; }
   /// Waits for ranks that do not unwind until they have handled the signal.
   std::string save() noexcept override {
     const auto limit = std::chrono::steady_clock::now() + kToLeave;
-    try {
-      while (!children().empty() && std::chrono::steady_clock::now() < limit) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
-    } catch (...) {  // no memory
+    while (!ended_ && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return {};
   }
 
+  /// Returns the status of the lowest rank that failed. Throws weir::Error.
+  int run(unsigned ranks, const char* const* arguments) {
+    weir_launch_options options = WEIR_LAUNCH_OPTIONS_INIT;
+    options.payload = this;
+    options.next_signal = [](void* started) {
+      return static_cast<StartedRanks*>(started)->next_signal();
+    };
+    const Interruption::Scope scope(*this);
+    int status = 0;
+    const weir_status launched = weir_fabric_launch_with(&options, ranks, arguments, &status);
+    ended_ = true;
+    weir::check(launched);
+    return status;
+  }
+
  private:
-  static constexpr int kTellAt = 2;  ///< not at once: a signal to the whole group comes first
+  static constexpr int kSignalAt = 2;  ///< not at once: a signal to the whole group comes first
   static constexpr std::chrono::milliseconds kToLeave{400};
 
-  int calls_ = 0;  ///< of stop(), which one thread calls
+  int next_signal() noexcept {
+    return stops_ >= kSignalAt && !std::exchange(signalled_, true) ? SIGTERM : 0;
+  }
+
+  std::atomic<int> stops_{0};
+  std::atomic<bool> ended_{false};
+  bool signalled_ = false;
 };
 
 struct Leave {
@@ -127,11 +132,7 @@ ExitCode run_on_ranks(unsigned ranks) {
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   pointers.push_back(nullptr);
-  StartedRanks started;
-  const Interruption::Scope scope(started);
-  int status = 0;
-  weir::check(weir_fabric_launch(nullptr, ranks, pointers.data(), &status));
-  return static_cast<ExitCode>(status);
+  return static_cast<ExitCode>(StartedRanks().run(ranks, pointers.data()));
 }
 
 }  // namespace weir::cli

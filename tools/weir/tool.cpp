@@ -34,6 +34,13 @@ class ExamplesFirst final : public CLI::Formatter {
            make_positionals(app) + make_groups(app, mode) + make_subcommands(app, mode);
   }
 
+  /// A command that starts a program has its arguments last.
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    const std::size_t end = usage.find_last_not_of('\n') + 1;
+    return app->get_prefix_command() ? usage.insert(end, " PROGRAM [ARGUMENT...]") : usage;
+  }
+
   /// Names the type of a number once, which a range names as well.
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);

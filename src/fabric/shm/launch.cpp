@@ -1,12 +1,15 @@
 #include "fabric/shm/launch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -55,22 +58,107 @@ std::vector<std::string> environment_of(Rank rank, Rank ranks, int segment) {
   return result;
 }
 
-pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment) {
+/// Read ends of the pipes that ranks write to; without descriptors where ranks write elsewhere.
+class RankOutputs {
+ public:
+  RankOutputs(Rank ranks, LaunchObserver& observer) : observer_(observer), ends_(2 * ranks, -1) {}
+  RankOutputs(const RankOutputs&) = delete;
+  RankOutputs& operator=(const RankOutputs&) = delete;
+  ~RankOutputs() {
+    for (const int end : ends_) {
+      if (end >= 0) close(end);
+    }
+  }
+
+  /// Creates a pipe for a stream of a rank. Returns its write end, which the caller closes. Throws
+  /// Error.
+  int open(Rank rank, int stream) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      fail(WEIR_STATUS_UNAVAILABLE, "no pipe for the output of rank {}: {}", rank,
+           std::strerror(errno));
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    end_of(rank, stream) = ends[0];
+    return ends[1];
+  }
+
+  int descriptor(std::size_t index) const noexcept { return ends_[index]; }
+  std::size_t size() const noexcept { return ends_.size(); }
+
+  /// Passes on what a rank has written.
+  void read(Rank rank) noexcept {
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) read(rank, stream);
+  }
+
+ private:
+  int& end_of(Rank rank, int stream) noexcept {
+    return ends_[2 * rank + static_cast<std::size_t>(stream) - 1];
+  }
+
+  void read(Rank rank, int stream) noexcept {
+    int& end = end_of(rank, stream);
+    std::array<char, 1 << 16> bytes;
+    while (end >= 0) {
+      const ssize_t count = ::read(end, bytes.data(), bytes.size());
+      if (count > 0) {
+        observer_.on_output(rank, stream, std::span(bytes).first(static_cast<std::size_t>(count)));
+      } else if (count == 0) {
+        close(std::exchange(end, -1));
+      } else if (errno != EINTR) {
+        return;
+      }
+    }
+  }
+
+  LaunchObserver& observer_;
+  std::vector<int> ends_;  ///< standard output and error of each rank
+};
+
+/// What a rank's process gets from this one.
+class SpawnSetup {
+ public:
+  SpawnSetup() {
+    // Signals that are blocked in this process must not be blocked in the rank.
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_init(&files);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+  ~SpawnSetup() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    for (const int end : pipes_) close(end);
+  }
+
+  void set_output(int stream, int pipe) {
+    pipes_.push_back(pipe);
+    posix_spawn_file_actions_adddup2(&files, pipe, stream);
+  }
+  void set_no_input() {
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
+
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t files;
+
+ private:
+  std::vector<int> pipes_;  ///< write ends
+};
+
+pid_t start(const char* const* arguments, Rank rank, Rank ranks, int segment,
+            const SpawnSetup& setup) {
   std::vector<std::string> texts = environment_of(rank, ranks, segment);
   std::vector<char*> environment;
   for (std::string& text : texts) environment.push_back(text.data());
   environment.push_back(nullptr);
-  // Signals that are blocked in this process must not be blocked in the rank.
-  posix_spawnattr_t attributes;
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t process = 0;
-  const int refused = posix_spawnp(&process, arguments[0], nullptr, &attributes,
+  const int refused = posix_spawnp(&process, arguments[0], &setup.files, &setup.attributes,
                                    const_cast<char* const*>(arguments), environment.data());
-  posix_spawnattr_destroy(&attributes);
   if (refused != 0) {
     fail(WEIR_STATUS_UNAVAILABLE, "cannot start rank {} of '{}': {}", rank, arguments[0],
          std::strerror(refused));
@@ -89,61 +177,110 @@ void check(Child& child) {
   child.stopped = WIFSTOPPED(status);
 }
 
-/// Sleeps until a child ends or a timeout expires, so that the rank keeps its core.
-class EndOfChildren {
+/// Sleeps until a child ends or writes, or a timeout expires, so that the rank keeps its core.
+class ChildEvents {
  public:
-  explicit EndOfChildren(const std::vector<Child>& children) {
-    ends_.reserve(children.size());
+  ChildEvents(const std::vector<Child>& children, const RankOutputs& outputs)
+      : outputs_(outputs), children_(children.size()) {
+    ends_.reserve(children_ + outputs.size());
     for (const Child& child : children) {
       const long end = syscall(SYS_pidfd_open, child.process, 0);
       ends_.push_back({static_cast<int>(end), POLLIN, 0});
       if (end < 0) check_ms_ = kBlindCheckMs;
     }
+    ends_.resize(children_ + outputs.size(), {-1, POLLIN, 0});
   }
-  EndOfChildren(const EndOfChildren&) = delete;
-  EndOfChildren& operator=(const EndOfChildren&) = delete;
-  ~EndOfChildren() {
-    for (std::size_t child = 0; child < ends_.size(); ++child) forget(child);
+  ChildEvents(const ChildEvents&) = delete;
+  ChildEvents& operator=(const ChildEvents&) = delete;
+  ~ChildEvents() {
+    for (std::size_t child = 0; child < children_; ++child) forget(child);
   }
 
-  void wait() noexcept { poll(ends_.data(), ends_.size(), check_ms_); }
+  void wait() noexcept {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      ends_[children_ + i].fd = outputs_.descriptor(i);
+    }
+    poll(ends_.data(), ends_.size(), check_ms_);
+  }
   /// Stops watching a child that has ended.
   void forget(std::size_t child) noexcept {
     if (ends_[child].fd >= 0) close(std::exchange(ends_[child].fd, -1));
   }
 
  private:
-  std::vector<pollfd> ends_;  ///< poll() skips entries without a descriptor
+  const RankOutputs& outputs_;
+  const std::size_t children_;
+  std::vector<pollfd> ends_;  ///< children, then outputs; poll() skips entries without a descriptor
   int check_ms_ = kCheckMs;
 };
 
 /// Waits for the children. Marks those that end, so that other ranks do not wait for a rank that
 /// ended before it joined.
-void supervise(std::vector<Child>& children, const Segment& segment, std::int64_t lost_after_ns) {
-  const auto ended = [](const Child& child) { return child.status.has_value(); };
-  std::int64_t stopped_since = 0;
-  EndOfChildren ends(children);
-  while (!std::all_of(children.begin(), children.end(), ended)) {
-    for (Rank rank = 0; rank < children.size(); ++rank) {
-      if (children[rank].status) continue;
-      check(children[rank]);
-      if (!children[rank].status) continue;
-      segment.rank(rank).ended.store(1);
-      ends.forget(rank);
+class Supervisor {
+ public:
+  Supervisor(std::vector<Child>& children, const Segment& segment, RankOutputs& outputs,
+             LaunchObserver& observer)
+      : children_(children),
+        segment_(segment),
+        outputs_(outputs),
+        observer_(observer),
+        events_(children, outputs) {}
+
+  void run(std::int64_t lost_after_ns) {
+    const auto ended = [](const Child& child) { return child.status.has_value(); };
+    for (;;) {
+      for (Rank rank = 0; rank < children_.size(); ++rank) outputs_.read(rank);
+      note_ended();
+      if (std::all_of(children_.begin(), children_.end(), ended)) return;
+      kill_stopped(lost_after_ns);
+      if (const int signal = observer_.next_signal(); signal != 0) send(signal);
+      events_.wait();
     }
-    const bool idle = std::all_of(children.begin(), children.end(), [&](const Child& child) {
-      return ended(child) || child.stopped;
-    });
-    const std::int64_t now = sys::now_ns();
-    if (!idle || stopped_since == 0) stopped_since = now;
-    for (const Child& child : children) {
-      if (idle && now - stopped_since > lost_after_ns && !child.status) {
-        kill(child.process, SIGKILL);
-      }
-    }
-    ends.wait();
   }
-}
+
+ private:
+  void note_ended() {
+    std::vector<Rank> ended;
+    for (Rank rank = 0; rank < children_.size(); ++rank) {
+      if (children_[rank].status) continue;
+      check(children_[rank]);
+      if (!children_[rank].status) continue;
+      segment_.rank(rank).ended.store(1);
+      events_.forget(rank);
+      ended.push_back(rank);
+    }
+    // A rank that a signal has ended may have made the others fail meanwhile.
+    const auto by_signal = [this](Rank rank) { return *children_[rank].status > kSignalStatus; };
+    std::stable_partition(ended.begin(), ended.end(), by_signal);
+    for (const Rank rank : ended) {
+      outputs_.read(rank);
+      observer_.on_end(rank, *children_[rank].status);
+    }
+  }
+
+  /// Kills stopped children when no other one runs.
+  void kill_stopped(std::int64_t lost_after_ns) noexcept {
+    const std::int64_t now = sys::now_ns();
+    const bool idle = std::all_of(children_.begin(), children_.end(), [](const Child& child) {
+      return child.status.has_value() || child.stopped;
+    });
+    if (!idle || stopped_since_ == 0) stopped_since_ = now;
+    if (now - stopped_since_ > lost_after_ns) send(SIGKILL);
+  }
+
+  void send(int signal) noexcept {
+    for (const Child& child : children_) {
+      if (!child.status) kill(child.process, signal);
+    }
+  }
+
+  std::vector<Child>& children_;
+  const Segment& segment_;
+  RankOutputs& outputs_;
+  LaunchObserver& observer_;
+  ChildEvents events_;
+  std::int64_t stopped_since_ = 0;
+};
 
 /// Ends this rank together with its launcher, or with a process between the two. Throws Error if
 /// one of them has ended already.
@@ -154,6 +291,37 @@ void end_with(pid_t launcher) {
     return;
   }
   fail(WEIR_STATUS_NETWORK_ERROR, "process {}, which has started this rank, has ended", launcher);
+}
+
+/// Starts the processes of all ranks. Throws Error, and leaves none of them running then.
+std::vector<Child> start_all(const Segment& segment, const char* const* arguments,
+                             RankOutputs& outputs, const LaunchObserver& observer) {
+  const Rank ranks = segment.ranks();
+  std::vector<Child> children;
+  children.reserve(ranks);
+  const int inherited = fcntl(segment.descriptor(), F_DUPFD, 3);
+  if (inherited < 0) {
+    fail(WEIR_STATUS_UNAVAILABLE, "cannot start ranks: {}", std::strerror(errno));
+  }
+  try {
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      SpawnSetup setup;
+      if (rank > 0) setup.set_no_input();
+      for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+        if (observer.takes_output()) setup.set_output(stream, outputs.open(rank, stream));
+      }
+      children.push_back({start(arguments, rank, ranks, inherited, setup), {}, false});
+    }
+  } catch (...) {
+    close(inherited);
+    for (const Child& child : children) {
+      kill(child.process, SIGKILL);
+      waitpid(child.process, nullptr, 0);
+    }
+    throw;
+  }
+  close(inherited);
+  return children;
 }
 
 std::uint64_t number_of(const char* variable) {
@@ -168,28 +336,12 @@ std::uint64_t number_of(const char* variable) {
 
 }  // namespace
 
-int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_after_ns) {
+int launch_ranks(Rank ranks, const char* const* arguments, std::int64_t lost_after_ns,
+                 LaunchObserver& observer) {
   Segment segment(ranks);
-  std::vector<Child> children;
-  children.reserve(ranks);
-  const int inherited = fcntl(segment.descriptor(), F_DUPFD, 3);
-  if (inherited < 0) {
-    fail(WEIR_STATUS_UNAVAILABLE, "cannot start ranks: {}", std::strerror(errno));
-  }
-  try {
-    for (Rank rank = 0; rank < ranks; ++rank) {
-      children.push_back({start(arguments, rank, ranks, inherited), {}, false});
-    }
-  } catch (...) {
-    close(inherited);
-    for (const Child& child : children) {
-      kill(child.process, SIGKILL);
-      waitpid(child.process, nullptr, 0);
-    }
-    throw;
-  }
-  close(inherited);
-  supervise(children, segment, lost_after_ns);
+  RankOutputs outputs(ranks, observer);
+  std::vector<Child> children = start_all(segment, arguments, outputs, observer);
+  Supervisor(children, segment, outputs, observer).run(lost_after_ns);
   for (Rank rank = 0; rank < ranks; ++rank) {
     if (*children[rank].status != 0) return *children[rank].status;
     if (!children[rank].unknown) continue;

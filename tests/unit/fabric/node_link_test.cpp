@@ -19,12 +19,12 @@
 namespace weir::rt {
 namespace {
 
-constexpr std::int64_t kLong = 100'000'000'000;
+constexpr std::int64_t kAMinute = 60'000'000'000;
 
 /// Counts how often a rank asks its outer link for packets.
-class CountingLink final : public test::ForwardingLink {
+class PolledLink final : public test::ForwardingLink {
  public:
-  CountingLink(std::unique_ptr<Link> link, std::atomic<int>& receives)
+  PolledLink(std::unique_ptr<Link> link, std::atomic<int>& receives)
       : ForwardingLink(std::move(link)), receives_(receives) {}
   bool receive(PacketSink& sink) noexcept override {
     ++receives_;
@@ -41,7 +41,7 @@ std::vector<std::unique_ptr<Link>> in_nodes(std::vector<std::unique_ptr<Link>> o
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < outer.size(); ++rank) {
     threads.emplace_back([&, rank] {
-      Node node = find_node(*outer[rank], most, kLong);
+      Node node = find_node(*outer[rank], most, kAMinute);
       links[rank] = std::make_unique<NodeLink>(std::move(outer[rank]), std::move(node));
     });
   }
@@ -56,9 +56,9 @@ std::vector<std::unique_ptr<Link>> in_nodes(InprocHub& hub, Rank ranks, Rank mos
 }
 
 /// Counts messages and checks their order.
-class Counter final : public Listener {
+class OrderCheck final : public Listener {
  public:
-  explicit Counter(Rank ranks) : next_(ranks) {}
+  explicit OrderCheck(Rank ranks) : next_(ranks) {}
 
   void on_message(Rank from, std::span<const std::byte> message) noexcept override {
     unsigned number = 0;
@@ -88,7 +88,7 @@ TEST_P(Nodes, TransferMessagesAndReachWindows) {
       EXPECT_EQ(port.peer_info(rank).shares_memory, near);
     }
     EXPECT_FALSE(port.info().can_sleep && port.rank() != 4) << "the outer link cannot wake it";
-    Counter counter(kRanks);
+    OrderCheck counter(kRanks);
     port.listen(Channel::user, &counter);
     std::vector<std::byte> message(3000);
     for (int i = 0; i < kMessages; ++i) {
@@ -96,25 +96,25 @@ TEST_P(Nodes, TransferMessagesAndReachWindows) {
       for (Rank to = 0; to < kRanks; ++to) port.send(to, Channel::user, message);
     }
     const auto all = [&] { return counter.count == int(kRanks) * kMessages; };
-    EXPECT_TRUE(port.wait_until(all, kLong, "messages"));
+    EXPECT_TRUE(port.wait_until(all, kAMinute, "messages"));
     EXPECT_EQ(counter.wrong, 0);
 
     auto* const words = static_cast<std::int64_t*>(port.allocate(8 * (kRanks + 1)));
     const WindowId window = port.expose(words, 8 * (kRanks + 1));
     EXPECT_EQ(window, 0u);
     EXPECT_EQ(port.offset_of(words).has_value(), port.rank() != 4);
-    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
     const std::int64_t mine = 10 + port.rank();
     const auto bytes = std::as_bytes(std::span(&mine, 1));
     for (Rank to = 0; to < kRanks; ++to) {
       port.put(to, window, 8 * port.rank(), bytes, nullptr);
       port.fetch_add(to, window, 8 * kRanks, 1, nullptr);
     }
-    for (Rank to = 0; to < kRanks; ++to) EXPECT_TRUE(port.flush(to, kLong).ok());
-    EXPECT_TRUE(port.barrier(kLong).ok());
+    for (Rank to = 0; to < kRanks; ++to) EXPECT_TRUE(port.flush(to, kAMinute).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
     for (Rank from = 0; from < kRanks; ++from) EXPECT_EQ(words[from], 10 + from);
     EXPECT_EQ(words[kRanks], kRanks);
-    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
     port.withdraw(window);
     port.release(words);
     port.listen(Channel::user, nullptr);
@@ -132,7 +132,7 @@ TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
   std::atomic<int> receives{0};
   std::vector<std::unique_ptr<Link>> outer;
   for (Rank rank = 0; rank < kRanks; ++rank) {
-    outer.push_back(std::make_unique<CountingLink>(hub.link(rank), receives));
+    outer.push_back(std::make_unique<PolledLink>(hub.link(rank), receives));
   }
   auto links = in_nodes(std::move(outer), kRanks);
   EXPECT_GT(receives, 0);
@@ -140,13 +140,13 @@ TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
   EXPECT_TRUE(links[0]->info().can_sleep);
   std::atomic<int> before{0};
   const auto program = [&](Port& port) {
-    EXPECT_TRUE(port.barrier(kLong).ok());  // all have joined
-    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());  // all have joined
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
     before = receives.load();
-    EXPECT_TRUE(port.barrier(kLong).ok());
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(port.barrier(kAMinute).ok());
     EXPECT_EQ(receives, before);
-    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
@@ -169,13 +169,13 @@ TEST(NodeLink, FallBackToTheOuterLinkWithoutASegment) {
   const auto program = [&](Port& port) {
     EXPECT_STREQ(port.peer_info(1 - port.rank()).name, "inproc");
     EXPECT_FALSE(port.info().shares_memory);
-    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
 
 /// Takes packets as they arrive.
-struct Packets final : PacketSink {
+struct PacketSizes final : PacketSink {
   void packet(Rank, std::span<const std::byte> bytes) noexcept override {
     sizes.push_back(bytes.size());
   }
@@ -190,15 +190,15 @@ TEST(NodeLink, KeepThePacketsOfARankThatRunsAnotherWeir) {
     ASSERT_TRUE(other->send(0, {&part, 1}));
   }
   auto outer = hub.link(0);
-  Node node = find_node(*outer, 2, kLong);
+  Node node = find_node(*outer, 2, kAMinute);
   EXPECT_EQ(node.link, nullptr);
   NodeLink link(std::move(outer), std::move(node));
-  Packets packets;
+  PacketSizes packets;
   EXPECT_TRUE(link.receive(packets));
   EXPECT_EQ(packets.sizes, (std::vector<std::size_t>{77, 5}));
 }
 
-std::string failure_of(const std::function<void()>& act) {
+std::string refusal_text(const std::function<void()>& act) {
   try {
     act();
   } catch (const Error& error) {
@@ -210,7 +210,7 @@ std::string failure_of(const std::function<void()>& act) {
 TEST(NodeLink, NameARankThatDoesNotJoin) {
   InprocHub hub(3, 0);
   const auto outer = hub.link(0);
-  EXPECT_EQ(failure_of([&] { find_node(*outer, 3, 1'000'000'000); }),
+  EXPECT_EQ(refusal_text([&] { find_node(*outer, 3, 1'000'000'000); }),
             "rank 1 has not joined the fabric within 1 s");
 }
 
@@ -222,9 +222,9 @@ TEST(Segment, OpensOnlyTheFileThatWasCreated) {
   EXPECT_EQ(again->rank(1).bell.load(), 7u);
   const std::string path =
       "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
-  EXPECT_EQ(failure_of([&] { Segment::open(getpid(), descriptor, segment.file() + 1, 2); }),
+  EXPECT_EQ(refusal_text([&] { Segment::open(getpid(), descriptor, segment.file() + 1, 2); }),
             path + " is another file: is /proc that of this container?");
-  EXPECT_EQ(failure_of([&] { Segment::open(getpid(), -1, segment.file(), 2); }),
+  EXPECT_EQ(refusal_text([&] { Segment::open(getpid(), -1, segment.file(), 2); }),
             "cannot open /proc/" + std::to_string(getpid()) + "/fd/-1: No such file or directory");
 }
 
