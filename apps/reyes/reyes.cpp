@@ -1,5 +1,6 @@
 #include "reyes/reyes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -125,7 +126,9 @@ class Reyes final : public PipelineWorkload {
     }
     const auto numbers = pipeline.tunnel<std::uint64_t>("numbers of patches");
     weir::KernelStageOptions options = split_on_card_->options;
-    options.batch = batch(options.batch);
+    const std::size_t most = options.batch;  // for which there is scratch memory
+    set_batches(options);
+    options.batch = std::min(options.batch, most);
     pipeline.kernel("split", patches, weir::into(patches, small, numbers), split_on_card_->kernel,
                     *card(), options);
     weir::StageOptions alone = at(0);
