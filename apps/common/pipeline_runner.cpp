@@ -46,6 +46,14 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches,
       "--no-batching", [&] { switches.batching = false; },
       "Give stages one item at a time (for comparison)");
   options
+      .add("--batch", switches.batch,
+           "Most items in a batch of a stage on a device [chosen from measured times]")
+      .within(std::size_t{1}, std::size_t{1} << 24);
+  options
+      .add("--in-flight", switches.in_flight,
+           "Most batches of a stage that are on a device at once [as many as full batches wait]")
+      .within(std::size_t{1}, std::size_t{64});
+  options
       .add(
           "--end", [&](const std::string& word) { switches.end_tracking = word == "tracking"; },
           "tracking: end when all items are counted as complete; timeout: end after 20 ms without "
@@ -159,6 +167,8 @@ void PipelineRunner::cancel() noexcept {
 
 void PipelineRunner::describe(nlohmann::ordered_json& json) const {
   json["batching"] = switches_.batching;
+  if (switches_.batch > 0) json["batch"] = switches_.batch;
+  if (switches_.in_flight > 0) json["in_flight"] = switches_.in_flight;
   json["end"] = switches_.end_tracking ? "tracking" : "timeout";
   if (!switches_.end_tracking) json["end_wait_s"] = waited_s_;
   json["relief"] = kReliefs[switches_.relief];

@@ -19,9 +19,11 @@ namespace weir::apps {
 
 /// Options of all pipelines.
 struct PipelineSwitches {
-  bool baseline = false;     ///< the form of the paper that pipelines are compared with
-  bool batching = true;      ///< otherwise stages get one item at a time
-  bool end_tracking = true;  ///< otherwise the end is guessed from a silence
+  bool baseline = false;      ///< the form of the paper that pipelines are compared with
+  bool batching = true;       ///< otherwise stages get one item at a time
+  std::size_t batch = 0;      ///< items of a batch on a device; 0: the pipeline chooses
+  std::size_t in_flight = 0;  ///< batches on a device; 0: the pipeline chooses
+  bool end_tracking = true;   ///< otherwise the end is guessed from a silence
   weir_relief relief = WEIR_RELIEF_BOTH;
   bool operator==(const PipelineSwitches&) const = default;
 };
@@ -47,8 +49,16 @@ class PipelineRunner {
   void reset() noexcept;
   /// Stages that have an input.
   std::vector<weir_stage_info> stages() const;
-  /// Items that a stage on a device gets at most: so many, unless there are no batches.
-  std::size_t batch(std::size_t usual) const noexcept { return switches_.batching ? usual : 1; }
+  /// Sets the batches of a stage on a device as the switches say.
+  template <class Options>
+  void set_batches(Options& options) const noexcept {
+    if (!switches_.batching) {
+      options.batch = 1;
+    } else if (switches_.batch > 0) {
+      options.batch = switches_.batch;
+    }
+    if (switches_.in_flight > 0) options.in_flight = switches_.in_flight;
+  }
   /// Adds the switches, and of the last run `pipeline`: its graph in figures, with findings.
   void describe(nlohmann::ordered_json& json) const;
 

@@ -21,11 +21,12 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const AppStream
       name_(name),
       switches_(switches),
       runner_(runtime, switches) {
-  if (switches.baseline &&
-      !(switches.batching && switches.end_tracking && switches.relief == WEIR_RELIEF_BOTH)) {
+  PipelineSwitches usual;
+  usual.baseline = switches.baseline;
+  if (switches.baseline && switches != usual) {
     throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                      "--no-batching, --end timeout and --relief change the pipeline, and the "
-                      "baseline has none: leave --baseline out");
+                      "--no-batching, --batch, --in-flight, --end timeout and --relief change the "
+                      "pipeline, and the baseline has none: leave --baseline out");
   }
   find_places(places);
   if (switches_.baseline) chunks_.emplace(runtime, app_streams, places_, device_stream_);

@@ -77,14 +77,16 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
                       const weir::Tunnel<In>& input, const weir::Tunnel<Out>& output,
                       const DeviceStage& stage) const {
     weir::KernelStageOptions options = stage.options;
-    options.batch = batch(options.batch);
+    set_batches(options);
     pipeline.kernel(name, input, weir::into(output), stage.kernel, *card_, options);
   }
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
   std::size_t workers() const noexcept { return streams_.cores(); }
   bool baseline() const noexcept { return switches_.baseline; }
-  /// Returns the most items that a stage on a device gets at a time.
-  std::size_t batch(std::size_t usual) const noexcept { return runner_.batch(usual); }
+  /// Sets the batches of a stage on a device as the switches say.
+  void set_batches(weir::KernelStageOptions& options) const noexcept {
+    runner_.set_batches(options);
+  }
   /// Items that a stage had in the last run.
   std::uint64_t items(const char* stage) const;
 

@@ -28,14 +28,12 @@ weir::Kernel fitness_kernel(const weir::Runtime& runtime) {
 
 DeviceStage fitness_stage(const weir::Runtime& runtime, const EvolutionOptions& options,
                           const weir::Buffer& coefficients) {
-  constexpr std::size_t kBatch = 128;
   return {
       .kernel = fitness_kernel(runtime),
       .item_bytes = (options.genes + 1) * sizeof(double),
       .made_bytes = sizeof(Evaluated),
       .options = {.scalars = {static_cast<std::int32_t>(options.genes),
                               static_cast<std::int32_t>(options.problem == Problem::polynomial)},
-                  .batch = kBatch,
                   .tables = {weir::read(coefficients.all())}}};
 }
 

@@ -74,13 +74,11 @@ weir::Kernel window_kernel(const weir::Runtime& runtime) {
 
 DeviceStage window_stage(const weir::Runtime& runtime, const Cascade& cascade,
                          const CascadeTables& tables) {
-  constexpr std::size_t kBatch = 64;
   return {
       .kernel = window_kernel(runtime),
       .item_bytes = sizeof(WindowTile),
       .made_bytes = sizeof(JudgedTile),
       .options = {.scalars = {static_cast<std::int32_t>(cascade.stages.size())},
-                  .batch = kBatch,
                   .tables = {weir::read(tables.stages.all()), weir::read(tables.stumps.all())}}};
 }
 

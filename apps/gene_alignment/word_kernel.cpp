@@ -33,11 +33,10 @@ weir::Kernel word_kernel(const weir::Runtime& runtime) {
 }
 
 DeviceStage word_stage(const weir::Runtime& runtime, const weir::Buffer& sets) {
-  constexpr std::size_t kBatch = 64;
   return {.kernel = word_kernel(runtime),
           .item_bytes = sizeof(LetterBlock),
           .made_bytes = sizeof(MarkedBlock),
-          .options = {.batch = kBatch, .ordered = true, .tables = {weir::read(sets.all())}}};
+          .options = {.ordered = true, .tables = {weir::read(sets.all())}}};
 }
 
 weir::Buffer load_words(const weir::Runtime& runtime, std::span<const SeedSet> queries) {

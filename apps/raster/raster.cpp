@@ -351,8 +351,8 @@ class RasterApplication final : public Application {
     if (!options_.chunks.empty()) {
       if (options_.switches != PipelineSwitches()) {
         throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                          "--chunk makes no pipeline: leave --baseline, --no-batching, --end and "
-                          "--relief out");
+                          "--chunk makes no pipeline: leave --baseline, --no-batching, --batch, "
+                          "--in-flight, --end and --relief out");
       }
       return std::make_unique<SharedRaster>(parameters.output, options_, runtime, app_streams);
     }

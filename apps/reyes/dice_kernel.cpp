@@ -30,15 +30,13 @@ weir::Kernel dice_kernel(const weir::Runtime& runtime) {
       [](const weir::Call& call) { return weir::Groups{call.scalar<std::uint32_t>(0)}; });
 }
 
-DeviceStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera) {
-  constexpr std::size_t kBatch = 256;
+DeviceStage dice_stage(const weir::Runtime& runtime, const ReyesCamera& camera, std::size_t most) {
   return {.kernel = dice_kernel(runtime),
           .item_bytes = sizeof(SmallPatch),
           .made_bytes = sizeof(Micropolygon),
           .options = {.scalars = {camera.width, camera.height, camera.scale_x, camera.scale_y,
                                   camera.scale_z, camera.shift_z},
-                      .outputs = {{SmallPatch::kMostMicropolygons, WEIR_STAGE_COUNTING_PER_TUNNEL}},
-                      .batch = kBatch}};
+                      .outputs = {{most, WEIR_STAGE_COUNTING_PER_TUNNEL}}}};
 }
 
 }  // namespace weir::apps

@@ -64,24 +64,25 @@ Point normal_of(const Point& a, const Point& b) noexcept {
   return normal;
 }
 
-Colour colour_of(const Micropolygon& polygon) noexcept {
+/// The colour of a micropolygon in light, from the normals of its corners.
+std::uint32_t colour_of(const std::array<Point, 4>& normals) noexcept {
   Point sum = {};
-  for (const Point& normal : polygon.normals) {
+  for (const Point& normal : normals) {
     const float facing =
         std::max(0.0F, -(normal[0] * kLight[0] + normal[1] * kLight[1] + normal[2] * kLight[2]));
     for (std::size_t i = 0; i < 3; ++i) {
       sum[i] += std::clamp(kAmbient + facing * kMaterial[i], 0.0F, 1.0F);
     }
   }
-  const auto level = [](float part) { return static_cast<std::uint8_t>(part * 0.25F * 255.0F); };
-  return {level(sum[0]), level(sum[1]), level(sum[2])};
+  const auto level = [](float part) { return static_cast<std::uint32_t>(part * 0.25F * 255.0F); };
+  return level(sum[0]) | level(sum[1]) << 8 | level(sum[2]) << 16;
 }
 
 /// Whether a point is strictly inside of the corners, whichever way they go round.
 bool inside(const Micropolygon& polygon, float x, float y) noexcept {
   bool left = true, right = true;
   for (std::size_t i = 0; i < 4; ++i) {
-    const Point &a = polygon.corners[i], &b = polygon.corners[(i + 1) % 4];
+    const auto &a = polygon.corners[i], &b = polygon.corners[(i + 1) % 4];
     const float side = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]);
     left = left && side > 0;
     right = right && side < 0;
@@ -153,39 +154,49 @@ std::array<Patch, 2> halves_of(const Patch& patch, const PatchSize& size) noexce
 }
 
 SmallPatch small_patch(const Patch& patch, const PatchSize& size) noexcept {
-  return {patch.points, pieces(size.u), pieces(size.v)};
+  return {patch.points, pieces(size.u), pieces(size.v), 0};
 }
 
-Micropolygon micropolygon(const SmallPatch& patch, const ReyesCamera& camera, std::size_t row,
-                          std::size_t column) noexcept {
+Micropolygon micropolygon(const SmallPatch& patch, const ReyesCamera& camera,
+                          std::size_t index) noexcept {
+  const std::size_t row = patch.first_row() + index / patch.columns();
+  const std::size_t column = patch.first_column() + index % patch.columns();
   Micropolygon polygon;
+  std::array<Point, 4> normals;
+  float depth = 0;
   for (std::size_t corner = 0; corner < 4; ++corner) {
     const std::size_t up = corner / 2, right = corner == 1 || corner == 2 ? 1 : 0;
     const Weights rows(static_cast<float>(row + up) / static_cast<float>(patch.along_v));
     const Weights columns(static_cast<float>(column + right) / static_cast<float>(patch.along_u));
-    polygon.corners[corner] = camera.project(mixed(patch.points, rows.value, columns.value));
-    polygon.normals[corner] = normal_of(mixed(patch.points, rows.value, columns.slope),
-                                        mixed(patch.points, rows.slope, columns.value));
+    const Point at = camera.project(mixed(patch.points, rows.value, columns.value));
+    polygon.corners[corner] = {at[0], at[1]};
+    depth += at[2];
+    normals[corner] = normal_of(mixed(patch.points, rows.value, columns.slope),
+                                mixed(patch.points, rows.slope, columns.value));
   }
+  polygon.depth = depth * 0.25F;
+  polygon.colour = colour_of(normals);
   return polygon;
 }
 
 void shade(const Micropolygon& polygon, DepthFrame& frame) noexcept {
-  Point least = polygon.corners[0], most = least, sum = {};
-  for (const Point& corner : polygon.corners) {
-    for (std::size_t i = 0; i < 3; ++i) {
+  std::array<float, 2> least = polygon.corners[0], most = least;
+  for (const auto& corner : polygon.corners) {
+    for (std::size_t i = 0; i < 2; ++i) {
       least[i] = std::min(least[i], corner[i]);
       most[i] = std::max(most[i], corner[i]);
-      sum[i] += corner[i];
     }
   }
   const PixelRange columns(least[0], most[0], static_cast<float>(frame.width()));
   const PixelRange rows(least[1], most[1], static_cast<float>(frame.height()));
-  const Colour colour = colour_of(polygon);
+  const auto level = [&](int shift) {
+    return static_cast<std::uint8_t>(polygon.colour >> shift & 255);
+  };
+  const Colour colour = {level(0), level(8), level(16)};
   for (std::size_t y = rows.first; y < rows.end; ++y) {
     for (std::size_t x = columns.first; x < columns.end; ++x) {
       if (inside(polygon, static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F)) {
-        frame.draw(x, y, sum[2] * 0.25F, colour);
+        frame.draw(x, y, polygon.depth, colour);
       }
     }
   }

@@ -2,6 +2,7 @@
 // bits everywhere: the file is compiled without fused products.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,24 +36,47 @@ bool is_small(const Patch& patch, const PatchSize& size) noexcept;
 /// Divides a patch in two where it is long.
 std::array<Patch, 2> halves_of(const Patch& patch, const PatchSize& size) noexcept;
 
-/// A patch that is small, and into how many micropolygons each way it is diced.
+/// A patch that is small, and into how many micropolygons each way it is diced, with a row and a
+/// column beyond the patch, so that there are no gaps.
 struct SmallPatch {
   std::array<Point, 16> points;
-  static constexpr std::size_t kMostPerEdge = 32;
+  static constexpr std::uint32_t kMostPerEdge = 32, kMostPerPartEdge = 3;
   static constexpr std::size_t kMostMicropolygons = (kMostPerEdge + 1) * (kMostPerEdge + 1);
+  static constexpr std::size_t kMostOfPart = std::size_t{kMostPerPartEdge} * kMostPerPartEdge;
   std::uint32_t along_u, along_v;
-  /// Includes a row and a column beyond the patch, so that there are no gaps.
-  std::size_t micropolygons() const noexcept { return (along_u + 1) * (along_v + 1); }
+  /// 0: all micropolygons. Otherwise a part of them: the first column, the columns, the first row
+  /// and the rows, of 8 bits each from the lowest.
+  std::uint32_t part;
+
+  std::uint32_t columns() const noexcept { return part == 0 ? along_u + 1 : part >> 8 & 255; }
+  std::uint32_t rows() const noexcept { return part == 0 ? along_v + 1 : part >> 24; }
+  std::uint32_t first_column() const noexcept { return part & 255; }
+  std::uint32_t first_row() const noexcept { return part >> 16 & 255; }
+  std::size_t micropolygons() const noexcept { return std::size_t{columns()} * rows(); }
 };
 SmallPatch small_patch(const Patch& patch, const PatchSize& size) noexcept;
+/// Calls visit(part) for parts of at most kMostOfPart micropolygons.
+template <class Visit>
+void each_part(SmallPatch whole, const Visit& visit) {
+  constexpr std::uint32_t kEdge = SmallPatch::kMostPerPartEdge;
+  const std::uint32_t columns = whole.columns(), rows = whole.rows();
+  for (std::uint32_t row = 0; row < rows; row += kEdge) {
+    for (std::uint32_t column = 0; column < columns; column += kEdge) {
+      whole.part = column | std::min(kEdge, columns - column) << 8 | row << 16 |
+                   std::min(kEdge, rows - row) << 24;
+      visit(whole);
+    }
+  }
+}
 
 struct Micropolygon {
-  std::array<Point, 4> corners;  ///< on the screen
-  std::array<Point, 4> normals;  ///< of length 1, or 0 where the surface has none
+  std::array<std::array<float, 2>, 4> corners;  ///< on the screen
+  float depth;
+  std::uint32_t colour;  ///< red, green and blue, of 8 bits each from the lowest
 };
-/// One micropolygon of a patch, by its row and column.
-Micropolygon micropolygon(const SmallPatch& patch, const ReyesCamera& camera, std::size_t row,
-                          std::size_t column) noexcept;
+/// One of the micropolygons of a patch or part.
+Micropolygon micropolygon(const SmallPatch& patch, const ReyesCamera& camera,
+                          std::size_t index) noexcept;
 
 /// Draws the pixels whose centres are inside.
 void shade(const Micropolygon& polygon, DepthFrame& frame) noexcept;

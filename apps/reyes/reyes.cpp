@@ -1,5 +1,6 @@
 #include "reyes/reyes.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -38,8 +39,11 @@ class Reyes final : public PipelineWorkload {
         patches_(teapot()),
         camera_(options.width, options.height),
         frame_(options.width, options.height) {
-    if (card() != nullptr) dice_on_card_ = dice_stage(runtime, camera_);
-    if (card_runs("cuda") && !baseline()) split_on_card_ = split_stage(runtime, camera_, relief());
+    if (card_runs("cuda") && !baseline()) {
+      split_on_card_ = split_stage(runtime, camera_, relief());
+      most_diced_ = SmallPatch::kMostMicropolygons;
+    }
+    if (card() != nullptr) dice_on_card_ = dice_stage(runtime, camera_, most_diced_);
   }
 
   /// Patches.
@@ -73,15 +77,15 @@ class Reyes final : public PipelineWorkload {
   template <class Again, class Out>
   void split(const Patch& patch, const Again& again, const Out& out) const {
     const PatchSize size = size_of(patch, camera_);
-    if (is_small(patch, size)) return out.put(small_patch(patch, size));
+    if (is_small(patch, size)) {
+      return each_part(small_patch(patch, size), [&](const SmallPatch& part) { out.put(part); });
+    }
     for (const Patch& half : halves_of(patch, size)) again.put(half);
   }
   template <class Out>
   void dice(const SmallPatch& patch, const Out& out) const {
-    for (std::size_t row = 0; row <= patch.along_v; ++row) {
-      for (std::size_t column = 0; column <= patch.along_u; ++column) {
-        out.put(micropolygon(patch, camera_, row, column));
-      }
+    for (std::size_t i = 0; i < patch.micropolygons(); ++i) {
+      out.put(micropolygon(patch, camera_, i));
     }
   }
 
@@ -122,7 +126,9 @@ class Reyes final : public PipelineWorkload {
     }
     const auto numbers = pipeline.tunnel<std::uint64_t>("numbers of patches");
     weir::KernelStageOptions options = split_on_card_->options;
-    options.batch = batch(options.batch);
+    const std::size_t most = options.batch;  // for which there is scratch memory
+    set_batches(options);
+    options.batch = std::min(options.batch, most);
     pipeline.kernel("split", patches, weir::into(patches, small, numbers), split_on_card_->kernel,
                     *card(), options);
     weir::StageOptions alone = at(0);
@@ -184,10 +190,14 @@ class Reyes final : public PipelineWorkload {
       for (const Patch& half : halves_of(patch, size)) draw(half, frame, counts);
       return;
     }
-    ++counts.dice;
     const SmallPatch small = small_patch(patch, size);
+    if (most_diced_ > SmallPatch::kMostOfPart) {
+      ++counts.dice;
+    } else {
+      each_part(small, [&](const SmallPatch&) { ++counts.dice; });
+    }
     for (std::size_t i = 0; i < small.micropolygons(); ++i, ++counts.shade) {
-      shade(micropolygon(small, camera_, i / (small.along_u + 1), i % (small.along_u + 1)), frame);
+      shade(micropolygon(small, camera_, i), frame);
     }
   }
 
@@ -199,6 +209,7 @@ class Reyes final : public PipelineWorkload {
   std::optional<DeviceStage> dice_on_card_;
   std::optional<SplitStage> split_on_card_;
   std::uint64_t split_by_card_ = 0;
+  std::size_t most_diced_ = SmallPatch::kMostOfPart;  ///< micropolygons of an item, at most
   DepthFrame frame_;
 };
 

@@ -19,6 +19,7 @@ struct Bezier {
 struct SmallBezier {
   float points[16][3];
   unsigned along_u, along_v;
+  unsigned part;  ///< 0: all of them
 };
 
 /// The camera: places points on the screen.
@@ -174,6 +175,7 @@ WEIR_DEVICE_CODE void make_small(const Bezier& patch, const Size& size, SmallBez
   }
   made.along_u = pieces(size.u);
   made.along_v = pieces(size.v);
+  made.part = 0;
 }
 
 // ---- Threads

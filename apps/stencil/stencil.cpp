@@ -186,15 +186,15 @@ class StencilRun final : public Workload, public WatchedPipeline {
     const auto numbers = pipeline.tunnel<std::uint32_t>("numbers", {.capacity = 64});
     const auto regions = pipeline.tunnel<Region>("regions", {.capacity = 64});
     const auto tiles = pipeline.tunnel<Region>("tiles");
+    weir::StencilOptions options{.rows = given_.columns(),
+                                 .columns = given_.rows(),
+                                 .region_rows = region(),
+                                 .region_columns = region(),
+                                 .corners = false,
+                                 .sweeps = own_.sweeps};
+    runner_.set_batches(options);
     const weir::Stencil<T> stencil =
-        pipeline.stencil<T>("stencil", regions, tiles, kernel_, place_, result_,
-                            {.rows = given_.columns(),
-                             .columns = given_.rows(),
-                             .region_rows = region(),
-                             .region_columns = region(),
-                             .corners = false,
-                             .sweeps = own_.sweeps,
-                             .batch = runner_.batch(0)});
+        pipeline.stencil<T>("stencil", regions, tiles, kernel_, place_, result_, options);
     pipeline.source("numbers", weir::into(numbers),
                     [this, next = std::uint32_t{0}](const auto& out) mutable {
                       out.put(next++);
@@ -242,8 +242,9 @@ class StencilRun final : public Workload, public WatchedPipeline {
                      }
                    },
                    {.ordered = true});
-    pipeline.kernel("stencil", tasks, weir::into(values), kernel_, place_,
-                    {.batch = runner_.batch(65'536), .ordered = true});
+    weir::KernelStageOptions options{.ordered = true};
+    runner_.set_batches(options);
+    pipeline.kernel("stencil", tasks, weir::into(values), kernel_, place_, options);
     pipeline.stage("collect", values,
                    [made, n, inner, next = std::size_t{0}](T value) mutable {
                      made[(next / inner + 1) * n + next % inner + 1] = value;

@@ -160,9 +160,11 @@ typedef struct weir_stage_output {
  * at index i * most. With PER_TUNNEL the output items are contiguous from index 0, in any order.
  *
  * The pipeline gathers items into batches, copies them to the domain and the results back, and
- * keeps several batches in flight. It submits a batch when the batch is full, or when fewer than
- * two are in flight; there is no time-out. When the device is slow the tunnel fills, and the source
- * waits. If the kernel or a copy of a batch fails, all items of the batch fail.
+ * keeps several batches in flight. From the times of earlier batches it chooses how many items a
+ * batch gets, so that they take long beside the launch. It submits such a batch at once, and a
+ * smaller one when fewer than two are in flight and a worker finds nothing else to do. When the
+ * device is slow the tunnel fills, and the source waits. If the kernel or a copy of a batch fails,
+ * all items of the batch fail.
  */
 typedef struct weir_stage_kernel {
   size_t struct_size;
@@ -171,13 +173,13 @@ typedef struct weir_stage_kernel {
   const weir_scalar* scalars; /**< copied */
   size_t scalar_count;
   const weir_stage_output* outputs; /**< one for each output of the stage; NULL: { 1, ALL } each */
-  /** Most items in a batch. 0: 4096, fewer if items are large, at most the capacity of the input
-      tunnel. A batch is gathered in the input tunnel, except in a loop. So the capacity of that
-      tunnel must be at least `batch`, otherwise weir_pipeline_start() returns INVALID_ARGUMENT. A
-      tunnel with capacity 0 takes it from the batch, unless a feed was opened before this stage was
-      added. */
+  /** Items in a batch, fewer if fewer wait. 0: from measured times, at most 16384, fewer if items
+     or results are large, at most the capacity of the input tunnel. A batch is gathered in the
+     input tunnel, except in a loop. So the capacity of that tunnel must be at least `batch`,
+     otherwise weir_pipeline_start() returns INVALID_ARGUMENT. A tunnel with capacity 0 takes it
+     from the batch, unless a feed was opened before this stage was added. */
   size_t batch;
-  size_t in_flight; /**< maximum number of batches in flight; 0: 4 */
+  size_t in_flight; /**< maximum number of batches in flight; 0: 8 */
   /** Regions that every batch reads in addition to its items: access READ. They are copied to the
       domain once, when the stage is added. Their buffers must outlive the pipeline, and the program
       must not write them before its end. */

@@ -249,8 +249,8 @@ class Pipeline(_weir._Pipeline):
         items that came, and those given here. It puts `most` items for each that came; or with
         counting "item" up to so many, the number of each given, what it puts for item i beginning at
         i * most; or with "tunnel" any number, which it adds to atomically from 0, one after the
-        other. most and counting may be given for each output. batch: items at most, 0: 4096, or
-        fewer large ones. in_flight: batches at most, 0: 4.
+        other. most and counting may be given for each output. batch: items at most, 0: as
+        measured times suggest. in_flight: batches at most, 0: 8.
 
         tables: parts of buffers that every batch reads, which go to the domain now and are not to
         change any more; they are operands behind the others. scratch_bytes: of memory that a batch

@@ -58,7 +58,7 @@ void FlowWorker::work(std::int64_t deadline_ns) noexcept {
 
 /// Does one unit of work. Returns whether it found any.
 bool FlowWorker::step() noexcept {
-  return run_kept() || send_ordered() || run_waiting() || run_source();
+  return run_kept() || send_ordered() || run_waiting() || run_source() || load_small_batch();
 }
 
 /// Works on items that the worker keeps, or moves those that it cannot work on to the rings.
@@ -86,7 +86,7 @@ bool FlowWorker::run_kept() noexcept {
 
 bool FlowWorker::run_kept(Stage& stage) noexcept {
   WorkerBuffer& kept = items_.of(*stage.input);
-  if (stage.offload) return stage.offload->load_from(kept);
+  if (stage.offload) return stage.offload->load_from(kept, OffloadBatches::Load::full);
   if (stage.input->queued || !enter(stage)) return false;
   const std::size_t most = runner_.pace(stage).items();
   WorkerBuffer::Batch batch = stage.newest_first ? kept.take_newest(most) : kept.take_oldest(most);
@@ -103,7 +103,7 @@ bool FlowWorker::run_kept(Stage& stage) noexcept {
 bool FlowWorker::run_waiting() noexcept {
   for (Stage* stage : group_.stages) {
     if (stage->offload) {
-      if (stage->offload->load_waiting()) return true;
+      if (stage->offload->load_waiting(OffloadBatches::Load::full)) return true;
       continue;
     }
     if (!stage->input->ring.ready() || (stage->reorder && !stage->reorder->open())) continue;
@@ -153,6 +153,15 @@ void FlowWorker::run_taken(Stage& stage, std::size_t count, Outputs& outputs) no
   share();
 }
 
+/// Gives a device what there is.
+bool FlowWorker::load_small_batch() noexcept {
+  constexpr auto any = OffloadBatches::Load::any;
+  return std::any_of(group_.stages.begin(), group_.stages.end(), [&](Stage* stage) {
+    return stage->offload && (stage->offload->load_from(items_.of(*stage->input), any) ||
+                              stage->offload->load_waiting(any));
+  });
+}
+
 bool FlowWorker::can_run(const Stage& source) const noexcept {
   return source.permit.free() &&
          flow_.epochs.admitted(source.epoch.load(std::memory_order_relaxed));
@@ -166,8 +175,9 @@ bool FlowWorker::run_source() noexcept {
     if (!can_run(source) || !source.permit.try_enter()) continue;
     if (flow_.epochs.admitted(source.epoch.load(std::memory_order_relaxed))) {
       next_source_ += i + 1;
-      runner_.run_source(source);
+      const bool put = runner_.run_source(source);
       leave(source);
+      if (!put) load_small_batch();
       // After a brief call no sleeping worker needs a wake-up.
       if (runner_.pace(source).slow()) flow_.groups.wake_one_of(group_);
       share();
@@ -216,6 +226,7 @@ bool FlowWorker::send_ordered(Stage& stage) noexcept {
     if (!outputs.empty()) return false;
     moved = true;
     block.collected = false;
+    if (stage.offload) stage.offload->release(block);
     return true;
   });
   if (moved) flow_.groups.wake_one_of(group_);
@@ -294,8 +305,9 @@ bool FlowWorker::has_work() const noexcept {
     const Tunnel& tunnel = *stage->input;
     if (stage->reorder && stage->reorder->ready() && can_send(*stage)) return true;
     if (stage->offload) {
+      constexpr auto any = OffloadBatches::Load::any;
       const std::size_t kept = tunnel.queued ? 0 : items_.of(tunnel).size();
-      if (stage->offload->can_load(kept) || stage->offload->can_load_waiting()) return true;
+      if (stage->offload->can_load(kept, any) || stage->offload->can_load_waiting(any)) return true;
       continue;
     }
     if (takes && tunnel.ring.ready() && (!stage->reorder || stage->reorder->open())) return true;

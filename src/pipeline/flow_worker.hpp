@@ -6,9 +6,10 @@
 namespace weir::rt {
 
 /// A worker takes items in this order: its own buffers, downstream stages first; rings, downstream
-/// first; sources. When other workers are idle it moves the older half of its items to the ring. It
-/// takes nothing from a ring for a stage while it keeps items that this stage has put for later
-/// stages: rings fill when these are slow, and producers wait (backpressure).
+/// first; sources; small batches for devices. When other workers are idle it moves the older half
+/// of its items to the ring. It takes nothing from a ring for a stage while it keeps items that
+/// this stage has put for later stages: rings fill when these are slow, and producers wait
+/// (backpressure).
 ///
 /// One thread at a time.
 class alignas(64) FlowWorker {
@@ -27,6 +28,7 @@ class alignas(64) FlowWorker {
   std::size_t take(Stage& stage) noexcept;
   void run_taken(Stage& stage, std::size_t count, Outputs& outputs) noexcept;
   bool run_source() noexcept;
+  bool load_small_batch() noexcept;
   bool can_run(const Stage& source) const noexcept;
   bool enter(Stage& stage) const noexcept { return !stage.limited || stage.permit.try_enter(); }
   void leave(Stage& stage) noexcept;

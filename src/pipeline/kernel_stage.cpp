@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,16 +16,19 @@ namespace weir::rt {
 namespace {
 
 constexpr std::size_t kSlotLine = 64;
-constexpr std::size_t kUsualItems = 4096, kMostItems = std::size_t{1} << 24;
-constexpr std::size_t kUsualSlotBytes = std::size_t{4} << 20;
+constexpr std::size_t kUsualItems = std::size_t{1} << 14, kMostItems = std::size_t{1} << 24;
+constexpr std::size_t kUsualItemBytes = std::size_t{4} << 20, kUsualBytes = std::size_t{32} << 20;
 constexpr std::size_t kMostSlotBytes = std::size_t{1} << 32;
-constexpr std::size_t kUsualSlots = 4, kMostSlots = 64;
+constexpr std::size_t kUsualSlots = 8, kMostSlots = 64;
+/// About as many bytes as a link moves during its latency: it costs no more to copy them than to
+/// begin another copy.
+constexpr std::size_t kLatencyBytes = std::size_t{128} << 10;
+/// A first batch: more than a launch, and little beside the work that needs a device.
+constexpr std::size_t kBytesAtFirst = std::size_t{384} << 10, kItemsAtFirst = 256;
+constexpr std::size_t kGrowth = 16;
+constexpr std::uint64_t kUnknown = UINT64_MAX, kRatio = 1024;
 
 using ItemCount = std::uint32_t;
-
-std::size_t slot_padded(std::size_t bytes) noexcept {
-  return (bytes + kSlotLine - 1) / kSlotLine * kSlotLine;
-}
 
 }  // namespace
 
@@ -39,6 +43,27 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
   kernel_ = wanted.kernel != nullptr || wanted.kernel_name == nullptr
                 ? &weir_kernel::check(wanted.kernel)
                 : &registry_.kernels().find(wanted.kernel_name);
+  check_kernel(wanted);
+  scalars_.push_back(weir_scalar_i64(0));
+  scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
+  item_bytes_ = weir_tunnel::check(options.input).item_bytes;
+  scratch_bytes_ = wanted.scratch_bytes;
+  if (scratch_bytes_ > 0) clear_ = &registry_.kernels().find("mem.set");
+  make_outputs(options, wanted);
+  choose_room(wanted);
+  try {
+    weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
+    own.name = name_.c_str();
+    stream_ = registry_.create_stream(place, own);
+    load_tables(wanted);
+    make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualSlots);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void KernelStage::check_kernel(const weir_stage_kernel& wanted) const {
   if (!registry_.kernels().has(*kernel_)) {
     fail_argument("kernel '{}' of stage '{}' belongs to another runtime", kernel_->name(), name_);
   }
@@ -56,34 +81,9 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
     fail_argument("{} of stage '{}' {} given as NULL", counted(wanted.scalar_count, "scalar"),
                   name_, is_or_are(wanted.scalar_count));
   }
-  scalars_.push_back(weir_scalar_i64(0));
-  scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
-  item_bytes_ = weir_tunnel::check(options.input).item_bytes;
-  room_is_given_ = wanted.batch > 0;
-  room_ = wanted.batch > 0 ? wanted.batch
-                           : std::clamp<std::size_t>(kUsualSlotBytes / item_bytes_, 1, kUsualItems);
-  if (room_ > kMostSlotBytes / item_bytes_) {
-    fail_argument("batches of {} items of {} bytes are too large for stage '{}': at most {}", room_,
-                  item_bytes_, name_, kMostSlotBytes / item_bytes_);
-  }
   if (wanted.scratch_bytes > kMostSlotBytes) {
     fail_argument("{} bytes of scratch are too many for stage '{}': at most {}",
                   wanted.scratch_bytes, name_, kMostSlotBytes);
-  }
-  scratch_bytes_ = wanted.scratch_bytes;
-  if (scratch_bytes_ > 0) clear_ = &registry_.kernels().find("mem.set");
-  make_outputs(options, wanted);
-  header_ = counts_tunnels_ ? slot_padded(outputs_.size() * sizeof(ItemCount)) : 0;
-  try {
-    weir_stream_options own = WEIR_STREAM_OPTIONS_INIT;
-    own.name = name_.c_str();
-    stream_ = registry_.create_stream(place, own);
-    load_tables(wanted);
-    make_slots(wanted.in_flight > 0 ? wanted.in_flight : kUsualSlots,
-               header_ + room_ * item_bytes_);
-  } catch (...) {
-    close();
-    throw;
   }
 }
 
@@ -101,15 +101,44 @@ void KernelStage::make_outputs(const weir_stage_options& options, const weir_sta
       fail_argument("counting {} of output '{}' of stage '{}' is none",
                     static_cast<int>(given.counting), tunnel.name(), name_);
     }
-    const std::size_t most = std::max<std::size_t>(given.most, 1);
-    if (most > kMostSlotBytes / room_ / tunnel.item_bytes) {
-      fail_argument(
-          "{} items for each of {} are too many for output '{}' of stage '{}': at most {}", most,
-          room_, tunnel.name(), name_, kMostSlotBytes / room_ / tunnel.item_bytes);
-    }
-    outputs_.push_back({tunnel.item_bytes, most, given.counting, tunnel.name()});
+    outputs_.push_back({tunnel.item_bytes, std::max<std::size_t>(given.most, 1), given.counting,
+                        tunnel.name(), std::make_unique<sys::Atomic<std::uint64_t>>(kUnknown)});
     counts_tunnels_ = counts_tunnels_ || given.counting == WEIR_STAGE_COUNTING_PER_TUNNEL;
   }
+}
+
+void KernelStage::choose_room(const weir_stage_kernel& wanted) {
+  room_is_given_ = wanted.batch > 0;
+  room_ = wanted.batch;
+  if (!room_is_given_) {
+    std::size_t put_bytes = 1;
+    for (const Output& output : outputs_) {
+      put_bytes += std::min(output.most, kUsualBytes) * output.item_bytes;
+    }
+    room_ = std::clamp<std::size_t>(
+        std::min(kUsualItemBytes / item_bytes_, kUsualBytes / put_bytes), 1, kUsualItems);
+  }
+  if (room_ > kMostSlotBytes / item_bytes_) {
+    fail_argument("batches of {} items of {} bytes are too large for stage '{}': at most {}", room_,
+                  item_bytes_, name_, kMostSlotBytes / item_bytes_);
+  }
+  for (const Output& output : outputs_) {
+    const std::size_t most = kMostSlotBytes / room_ / output.item_bytes;
+    if (output.most <= most) continue;
+    fail_argument("{} items for each of {} are too many for output '{}' of stage '{}': at most {}",
+                  output.most, room_, output.tunnel, name_, most);
+  }
+}
+
+std::size_t KernelStage::first_batch() const noexcept {
+  if (room_is_given_) return room_;
+  std::size_t put_bytes = 0;
+  for (const Output& output : outputs_) {
+    const bool any = output.counting == WEIR_STAGE_COUNTING_PER_TUNNEL;
+    put_bytes += (any ? 1 : output.most) * output.item_bytes;
+  }
+  const std::size_t bytes = std::max(item_bytes_, put_bytes);
+  return std::min(std::clamp<std::size_t>(kBytesAtFirst / bytes, 1, kItemsAtFirst), room_);
 }
 
 void KernelStage::load_tables(const weir_stage_kernel& wanted) {
@@ -132,22 +161,55 @@ void KernelStage::load_tables(const weir_stage_kernel& wanted) {
   }
 }
 
-void KernelStage::make_slots(std::size_t count, std::size_t in_bytes) {
-  const std::size_t out_bytes = outputs_.empty() ? 0 : part_of(outputs_.size() - 1, room_).end;
-  const auto make = [&](std::size_t bytes, const char* what, weir_buffer*& buffer) {
-    if (bytes == 0) return static_cast<unsigned char*>(nullptr);
-    const std::string name = fmt::format("{} of {}", what, name_);
-    weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
-    options.name = name.c_str();
-    buffer = registry_.buffers().create(bytes, options);
-    return reinterpret_cast<unsigned char*>(buffer->host_address());
-  };
+void KernelStage::make_slots(std::size_t count) {
+  const sys::Lock lock(free_mutex_);
+  free_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    Slot& slot = *slots_.emplace_back(std::make_unique<Slot>(*this, i));
-    slot.in_memory = make(in_bytes, "items", slot.in);
-    slot.out_memory = make(out_bytes, "results", slot.out);
-    make(scratch_bytes_, "scratch", slot.scratch);
+    slots_.push_back(std::make_unique<Slot>(*this, i));
+    Area& area = *areas_.emplace_back(std::make_unique<Area>());
+    make_room(area, first_batch());
+    if (scratch_bytes_ > 0) area.scratch = make_buffer(scratch_bytes_, "scratch");
+    free_.push_back(&area);
   }
+  copies_ = !domain_.info().aliases_host || !areas_.front()->buffer->aliases();
+}
+
+weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what) {
+  const std::string name = fmt::format("{} of {}", what, name_);
+  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+  options.name = name.c_str();
+  return registry_.buffers().create(bytes, options);
+}
+
+void KernelStage::make_room(Area& area, std::size_t count) {
+  outgrown_.reserve(outgrown_.size() + 1);
+  weir_buffer* const buffer = make_buffer(bytes_of(count), "batch");
+  if (area.buffer != nullptr) outgrown_.push_back(area.buffer);
+  area.buffer = buffer;
+  area.memory = reinterpret_cast<unsigned char*>(buffer->host_address());
+  area.room = count;
+}
+
+std::size_t KernelStage::reserve(std::size_t index, std::size_t count) noexcept {
+  Area*& area = slots_[index]->area;
+  if (area == nullptr) {
+    const sys::Lock lock(free_mutex_);
+    const auto largest = std::max_element(
+        free_.begin(), free_.end(), [](const Area* a, const Area* b) { return a->room < b->room; });
+    area = *largest;
+    free_.erase(largest);
+  }
+  if (count <= area->room) return area->room;
+  try {
+    make_room(*area, std::min(std::max(count, kGrowth * area->room), room_));
+  } catch (...) {  // no memory: the batch is smaller
+  }
+  return area->room;
+}
+
+void KernelStage::release(std::size_t index) noexcept {
+  const sys::Lock lock(free_mutex_);
+  free_.push_back(std::exchange(slots_[index]->area, nullptr));
 }
 
 KernelStage::~KernelStage() { close(); }
@@ -161,37 +223,47 @@ void KernelStage::close() noexcept {
     stream_->unreported().forget_up_to(UINT64_MAX);  // the batches have reported them
     registry_.destroy_stream(stream_);
   }
-  for (const auto& slot : slots_) {
-    if (slot->in != nullptr) registry_.destroy_buffer(slot->in);
-    if (slot->out != nullptr) registry_.destroy_buffer(slot->out);
-    if (slot->scratch != nullptr) registry_.destroy_buffer(slot->scratch);
+  for (const auto& area : areas_) {
+    if (area->buffer != nullptr) registry_.destroy_buffer(area->buffer);
+    if (area->scratch != nullptr) registry_.destroy_buffer(area->scratch);
   }
+  areas_.clear();
   slots_.clear();
+  for (weir_buffer* buffer : outgrown_) registry_.destroy_buffer(buffer);
+  outgrown_.clear();
 }
 
 // ---- Batches -----------------------------------------------------------------------------------
 
-unsigned char* KernelStage::items(std::size_t slot) noexcept {
-  return slots_[slot]->in_memory + header_;
+std::size_t KernelStage::padded(std::size_t bytes) noexcept {
+  return (bytes + kSlotLine - 1) / kSlotLine * kSlotLine;
+}
+
+std::size_t KernelStage::outputs_at(std::size_t count) const noexcept {
+  return counts_at(count) + (counts_tunnels_ ? padded(outputs_.size() * sizeof(ItemCount)) : 0);
 }
 
 /// Outputs are stored one after another, each with room for the items of the batch.
 KernelStage::Part KernelStage::part_of(std::size_t output, std::size_t count) const noexcept {
-  Part part{0, 0, 0};
+  Part part{0, 0, outputs_at(count)};
   for (std::size_t i = 0; i <= output; ++i) {
     const Output& each = outputs_[i];
     const bool numbered = each.counting == WEIR_STAGE_COUNTING_PER_ITEM;
     part.numbers = part.end;
-    part.items = part.numbers + (numbered ? slot_padded(count * sizeof(ItemCount)) : 0);
-    part.end = part.items + slot_padded(count * each.most * each.item_bytes);
+    part.items = part.numbers + (numbered ? padded(count * sizeof(ItemCount)) : 0);
+    part.end = part.items + padded(count * each.most * each.item_bytes);
   }
   return part;
+}
+
+std::size_t KernelStage::bytes_of(std::size_t count) const noexcept {
+  return outputs_.empty() ? outputs_at(count) : part_of(outputs_.size() - 1, count).end;
 }
 
 void KernelStage::launch(std::size_t index, std::size_t count) noexcept {
   Slot& slot = *slots_[index];
   slot.count = count;
-  slot.counted = false;
+  slot.counted = !counts_tunnels_ || !copies_;
   slot.open();
   try {
     enqueue(slot);
@@ -201,31 +273,31 @@ void KernelStage::launch(std::size_t index, std::size_t count) noexcept {
   slot.close();
 }
 
-/// Prepares the slot. After a failed batch it clears the poison of the slot's buffers.
+/// After a failed batch it clears the poison of the memory.
 void KernelStage::enqueue(Slot& slot) {
-  if (slot.failed) clear_poison(slot);
-  slot.failed = true;  // until the batch succeeds
-  std::memset(slot.in_memory, 0, header_);
-  copy(slot.in, 0, header_ + slot.count * item_bytes_, true);
-  if (slot.scratch != nullptr) clear_scratch(slot);
-  if (outputs_.empty()) return slot.add([&] { return enqueue_kernel(slot); });
+  Area& area = *slot.area;
+  if (area.failed) clear_poison(area);
+  area.failed = true;  // until the batch succeeds
+  const std::size_t counts = counts_at(slot.count), end = outputs_at(slot.count);
+  std::memset(area.memory + counts, 0, end - counts);
+  if (copies_) copy(area.buffer, 0, counts_tunnels_ ? end : slot.count * item_bytes_, true);
+  if (area.scratch != nullptr) clear_scratch(area);
+  if (outputs_.empty() || !copies_) return slot.add([&] { return enqueue_kernel(slot); });
   enqueue_kernel(slot);
-  if (counts_tunnels_) return slot.add([&] { return copy(slot.in, 0, header_, false); });
-  slot.counted = true;
-  fetch_items(slot);
+  fetch(slot);
 }
 
-void KernelStage::clear_poison(const Slot& slot) {
+void KernelStage::clear_poison(const Area& area) {
   const auto all_of = [](weir_buffer* buffer) {
     return weir_operand{buffer, weir_region_range(0, buffer->bytes()), WEIR_ACCESS_READ_WRITE};
   };
-  if (counts_tunnels_) stream_->clear_poison_on_host(all_of(slot.in));
-  if (slot.out != nullptr) stream_->clear_poison_after(all_of(slot.out), {});
-  if (slot.scratch != nullptr) stream_->clear_poison_after(all_of(slot.scratch), {});
+  if (copies_) stream_->clear_poison_on_host(all_of(area.buffer));
+  stream_->clear_poison_after(all_of(area.buffer), {});
+  if (area.scratch != nullptr) stream_->clear_poison_after(all_of(area.scratch), {});
 }
 
-weir_event KernelStage::clear_scratch(const Slot& slot) {
-  const weir_operand all = {slot.scratch, weir_region_range(0, scratch_bytes_), WEIR_ACCESS_WRITE};
+weir_event KernelStage::clear_scratch(const Area& area) {
+  const weir_operand all = {area.scratch, weir_region_range(0, scratch_bytes_), WEIR_ACCESS_WRITE};
   const weir_scalar zero = weir_scalar_i64(0);
   weir_compute compute = WEIR_COMPUTE_INIT;
   compute.kernel = clear_;
@@ -238,26 +310,26 @@ weir_event KernelStage::clear_scratch(const Slot& slot) {
 }
 
 weir_event KernelStage::enqueue_kernel(const Slot& slot) {
+  const Area& area = *slot.area;
   std::vector<weir_operand> operands;
-  operands.push_back(
-      {slot.in, weir_region_range(header_, slot.count * item_bytes_), WEIR_ACCESS_READ});
+  const auto add = [&](std::size_t offset, std::size_t bytes, weir_access access) {
+    operands.push_back({area.buffer, weir_region_range(offset, bytes), access});
+  };
+  add(0, slot.count * item_bytes_, WEIR_ACCESS_READ);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Output& output = outputs_[i];
     const Part part = part_of(i, slot.count);
-    const std::size_t bytes = slot.count * output.most * output.item_bytes;
-    operands.push_back({slot.out, weir_region_range(part.items, bytes), WEIR_ACCESS_WRITE});
+    add(part.items, slot.count * output.most * output.item_bytes, WEIR_ACCESS_WRITE);
     if (output.counting == WEIR_STAGE_COUNTING_PER_ITEM) {
-      operands.push_back({slot.out, weir_region_range(part.numbers, slot.count * sizeof(ItemCount)),
-                          WEIR_ACCESS_WRITE});
+      add(part.numbers, slot.count * sizeof(ItemCount), WEIR_ACCESS_WRITE);
     } else if (output.counting == WEIR_STAGE_COUNTING_PER_TUNNEL) {
-      operands.push_back({slot.in, weir_region_range(i * sizeof(ItemCount), sizeof(ItemCount)),
-                          WEIR_ACCESS_READ_WRITE});
+      add(counts_at(slot.count) + i * sizeof(ItemCount), sizeof(ItemCount), WEIR_ACCESS_READ_WRITE);
     }
   }
   operands.insert(operands.end(), tables_.begin(), tables_.end());
-  if (slot.scratch != nullptr) {
+  if (area.scratch != nullptr) {
     operands.push_back(
-        {slot.scratch, weir_region_range(0, scratch_bytes_), WEIR_ACCESS_READ_WRITE});
+        {area.scratch, weir_region_range(0, scratch_bytes_), WEIR_ACCESS_READ_WRITE});
   }
   std::vector<weir_scalar> scalars = scalars_;
   scalars[0] = weir_scalar_i64(static_cast<std::int64_t>(slot.count));
@@ -271,15 +343,56 @@ weir_event KernelStage::enqueue_kernel(const Slot& slot) {
   return stream_->compute(compute, true);
 }
 
-void KernelStage::fetch_items(Slot& slot) {
+/// Copies the counts and results back, as far as they are known or expected: as few copies as do
+/// not move many more bytes.
+void KernelStage::fetch(Slot& slot) {
+  std::size_t begin = counts_at(slot.count);
+  std::size_t end = counts_tunnels_ ? begin + outputs_.size() * sizeof(ItemCount) : begin;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
     const Part part = part_of(i, slot.count);
-    const std::size_t items = outputs_[i].counting == WEIR_STAGE_COUNTING_PER_TUNNEL
-                                  ? items_put(slot, i)
-                                  : slot.count * outputs_[i].most;
-    const std::size_t end = part.items + items * outputs_[i].item_bytes;
-    if (end <= part.numbers) continue;
-    slot.add([&] { return copy(slot.out, part.numbers, end - part.numbers, false); });
+    const std::size_t items = slot.fetched[i] = expected(output, slot.count);
+    if (part.numbers == part.items && items == 0) continue;
+    if (part.numbers - end > kLatencyBytes) {
+      if (end > begin) slot.add([&] { return copy(slot.area->buffer, begin, end - begin, false); });
+      begin = part.numbers;
+    }
+    end = part.items + items * output.item_bytes;
+  }
+  slot.add([&] { return copy(slot.area->buffer, begin, end - begin, false); });
+}
+
+/// Copies the results back that fetch() did not expect.
+void KernelStage::fetch_rest(Slot& slot) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
+    if (output.counting != WEIR_STAGE_COUNTING_PER_TUNNEL) continue;
+    const std::size_t put = items_put(slot, i), had = slot.fetched[i];
+    if (put <= had) continue;
+    const std::size_t begin = part_of(i, slot.count).items + had * output.item_bytes;
+    slot.add(
+        [&] { return copy(slot.area->buffer, begin, (put - had) * output.item_bytes, false); });
+  }
+}
+
+/// Returns how many items of an output to copy back before their count is known.
+std::size_t KernelStage::expected(const Output& output, std::size_t count) const noexcept {
+  const std::size_t most = count * output.most;
+  if (output.counting != WEIR_STAGE_COUNTING_PER_TUNNEL) return most;
+  const std::uint64_t of_late = output.expected->load(std::memory_order_relaxed);
+  if (of_late == kUnknown) return most * output.item_bytes <= kLatencyBytes ? most : 0;
+  return std::min<std::size_t>((count * of_late + kRatio - 1) / kRatio, most);
+}
+
+/// Notes what a batch has put: at once when it is more than expected, gradually when it is less.
+void KernelStage::expect(const Slot& slot) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].counting != WEIR_STAGE_COUNTING_PER_TUNNEL) continue;
+    sys::Atomic<std::uint64_t>& expected = *outputs_[i].expected;
+    const std::uint64_t put = (items_put(slot, i) * kRatio + slot.count - 1) / slot.count;
+    const std::uint64_t before = expected.load(std::memory_order_relaxed);
+    const bool less = before != kUnknown && put < before;
+    expected.store(less ? before - (before - put + 3) / 4 : put, std::memory_order_relaxed);
   }
 }
 
@@ -292,26 +405,26 @@ weir_event KernelStage::copy(weir_buffer* buffer, std::size_t offset, std::size_
 }
 
 void KernelStage::Slot::on_complete() noexcept {
-  if (outcome().ok() && !counted && stage.counts_tunnels_) {
+  if (outcome().ok() && !counted) {
     counted = true;
-    // The counts of the batch have arrived: the group reopens for the items.
+    // The counts of the batch have arrived: the group reopens for the rest of its items.
     const NoWaitScope no_wait;
-    open();
+    reopen();
     try {
-      stage.fetch_items(*this);
+      stage.expect(*this);
+      stage.fetch_rest(*this);
     } catch (...) {
       fail(current_exception_outcome(WEIR_STATUS_INTERNAL));
     }
-    close();
-    return;
+    if (!close_and_check()) return;
   }
-  failed = !outcome().ok();
+  area->failed = !outcome().ok();
   stage.on_batch_complete(index);
 }
 
 std::size_t KernelStage::items_put(const Slot& slot, std::size_t i) const {
   ItemCount put = 0;
-  std::memcpy(&put, slot.in_memory + i * sizeof put, sizeof put);
+  std::memcpy(&put, slot.area->memory + counts_at(slot.count) + i * sizeof put, sizeof put);
   const Output& output = outputs_[i];
   if (put > slot.count * output.most) {
     fail(WEIR_STATUS_KERNEL_ERROR, "the kernel put {} into '{}', which has room for {}",
@@ -326,7 +439,7 @@ void KernelStage::collect(std::size_t index, const Outputs& outputs) {
     const Output& output = outputs_[i];
     const Part part = part_of(i, slot.count);
     const auto put = [&](std::size_t first, std::size_t count) {
-      outputs.buffers[i]->put(slot.out_memory + part.items + first * output.item_bytes, count);
+      outputs.buffers[i]->put(slot.area->memory + part.items + first * output.item_bytes, count);
     };
     if (output.counting == WEIR_STAGE_COUNTING_ALL) {
       put(0, slot.count * output.most);
@@ -335,7 +448,7 @@ void KernelStage::collect(std::size_t index, const Outputs& outputs) {
     } else {
       for (std::size_t at = 0; at < slot.count; ++at) {
         ItemCount number = 0;
-        std::memcpy(&number, slot.out_memory + part.numbers + at * sizeof number, sizeof number);
+        std::memcpy(&number, slot.area->memory + part.numbers + at * sizeof number, sizeof number);
         if (number > output.most) {
           fail(WEIR_STATUS_KERNEL_ERROR,
                "the kernel put {} for item {} of the batch into '{}', which has room for {}",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/plain.hpp"
+#include "pipeline/batch_target.hpp"
 #include "pipeline/offload_executor.hpp"
 #include "pipeline/tunnel.hpp"
 
@@ -9,8 +10,8 @@ namespace weir::rt {
 
 /// Loads batches, launches them, and collects their results. Batches are in flight in the blocks of
 /// the stage's Reorder, one for each slot of the executor: one thread at a time loads, and one
-/// collects, in the order of loading. A batch is launched when it is full, or when fewer than two
-/// are in flight, and has items of one epoch.
+/// collects, in the order of loading. A batch is launched when it has as many items as BatchTarget
+/// wants, or when fewer than two are in flight; it has items of one epoch.
 class OffloadBatches {
  public:
   /// Attaches itself to the executor, which must outlive all work. Throws Error for a stage that
@@ -18,18 +19,23 @@ class OffloadBatches {
   OffloadBatches(Flow& flow, Stage& stage, OffloadExecutor& executor);
 
   const OffloadExecutor& executor() const noexcept { return executor_; }
+  /// Which batches to launch: only those with as many items as wanted, or smaller ones, too. A
+  /// worker launches smaller ones when it finds nothing else to do.
+  enum class Load { full, any };
   /// Whether load_from() a buffer with some items, or load_waiting(), may launch a batch.
-  bool can_load(std::size_t items) const noexcept;
-  bool can_load_waiting() const noexcept;
+  bool can_load(std::size_t items, Load wanted) const noexcept;
+  bool can_load_waiting(Load wanted) const noexcept;
   /// Launches a batch of items from the ring. Returns whether it launched any.
-  bool load_waiting() noexcept;
+  bool load_waiting(Load wanted) noexcept;
   /// The same with items that the calling worker keeps, the newest first.
-  bool load_from(WorkerBuffer& kept) noexcept;
+  bool load_from(WorkerBuffer& kept, Load wanted) noexcept;
   /// Called by the executor when a batch is complete. Reports a failed batch at once, because all
   /// workers may be in calls that only the end of the pipeline ends.
   void on_complete(std::size_t slot) noexcept;
   /// Puts the results of a complete batch, unless it failed. The caller counts them.
   void collect(const Reorder::Block& block, const Outputs& outputs) noexcept;
+  /// Called when the results of a batch have been moved on.
+  void release(const Reorder::Block& block) noexcept { executor_.release(slot_of(block)); }
   /// Called when all batches are complete. Throws what the executor throws.
   void end() { executor_.end(); }
 
@@ -41,19 +47,29 @@ class OffloadBatches {
   std::size_t slot_of(const Reorder::Block& block) const noexcept {
     return static_cast<std::size_t>(&block - stage_.reorder->blocks().data());
   }
+  std::size_t waiting() const noexcept;
+  std::size_t share_of(std::size_t items) const noexcept;
   std::size_t fill(Reorder::Block& block) noexcept;
-  bool launch(Reorder::Block* block) const noexcept;
+  void fill_with_one_epoch(Reorder::Block& block, unsigned char* items,
+                           std::size_t wanted) noexcept;
+  void note_taken(std::size_t items) noexcept;
+  bool waits_for_workers() noexcept;
+  bool launch(Reorder::Block* block) noexcept;
   void fail(const Reorder::Block& block, const Outcome& outcome) noexcept;
 
   Flow& flow_;
   Stage& stage_;
   OffloadExecutor& executor_;
+  BatchTarget target_;
   /// In a pipeline with epochs: items taken from the ring with items of an earlier epoch, for the
   /// next batch. Only the loading thread; others read `leftover_`.
   std::unique_ptr<unsigned char[]> leftover_items_;
   std::vector<ItemTag> leftover_tags_;
   sys::Atomic<std::size_t> leftover_{0};
   sys::Plain<std::uint64_t> taken_ = 0;
+  static constexpr std::int64_t kNotWaiting = INT64_MIN;
+  /// When a worker first saw items that wait for an idle device.
+  sys::Atomic<std::int64_t> waiting_since_ns_{kNotWaiting};
   sys::Atomic<std::int64_t> last_batch_ns_{INT64_MIN};  ///< end of the last batch
   sys::Atomic<std::uint64_t> busy_ns_{0};               ///< while a batch was in flight
   sys::Atomic<std::uint64_t> failed_{0};

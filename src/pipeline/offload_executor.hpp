@@ -21,9 +21,17 @@ class OffloadExecutor {
   virtual ~OffloadExecutor() = default;
 
   virtual std::size_t slots() const noexcept = 0;
-  /// Items that a slot has room for, and whether the program has set this number.
+  /// Most items of a batch, and whether the program has set this number.
   virtual std::size_t room() const noexcept = 0;
   virtual bool room_is_given() const noexcept = 0;
+  /// Items of the first batch, from which the size adapts; room(): it does not.
+  virtual std::size_t first_batch() const noexcept { return room(); }
+  /// Makes room for `count` items in a free slot, before items(slot). Returns the room that there
+  /// is: less when memory is short, but at least first_batch(). One thread at a time.
+  virtual std::size_t reserve(std::size_t, std::size_t) noexcept { return room(); }
+  /// Called when the slot of a batch is free again: other slots may use its memory. One thread at a
+  /// time, at the same time as reserve().
+  virtual void release(std::size_t) noexcept {}
   virtual unsigned char* items(std::size_t slot) noexcept = 0;
   /// Launches a batch of the first `count` items of a slot; calls on_batch_complete() exactly once,
   /// possibly before it returns.

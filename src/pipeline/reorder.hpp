@@ -42,7 +42,7 @@ class Reorder {
     std::uint64_t first = 0;  ///< number of its first item
     std::size_t count = 0;
     ItemTag tag;  ///< sampled if any item is sampled
-    std::int64_t launched_ns = 0;
+    std::int64_t launched_ns = 0, completed_ns = 0;
     bool collected = false;
   };
   explicit Reorder(std::size_t window) : blocks_(window) {}

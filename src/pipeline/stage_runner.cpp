@@ -75,7 +75,7 @@ void StageRunner::run(Stage& stage, const WorkerBuffer::Batch& batch, Outputs& o
   settle(stage, batch, outputs);
 }
 
-void StageRunner::run_source(Stage& source) noexcept {
+bool StageRunner::run_source(Stage& source) noexcept {
   const std::uint64_t epoch = source.epoch.load(std::memory_order_relaxed);
   call_.over = call_.epoch_over = false;
   Outputs& outputs = items_.outputs(source);
@@ -94,6 +94,7 @@ void StageRunner::run_source(Stage& source) noexcept {
   } else if (call_.epoch_over && flow_.epochs.enabled()) {
     source.epoch.store(epoch + 1, std::memory_order_release);
   }
+  return put;
 }
 
 void StageRunner::run_end(Stage& stage, std::uint64_t epoch) noexcept {

@@ -77,7 +77,8 @@ class StageRunner {
   const BatchSize& pace(const Stage& stage) const noexcept { return pace_[stage.index]; }
   /// Runs a stage on items of one tag; after an item that fails, on the rest.
   void run(Stage& stage, const WorkerBuffer::Batch& batch, Outputs& outputs) noexcept;
-  void run_source(Stage& source) noexcept;
+  /// Returns whether the source has put any items.
+  bool run_source(Stage& source) noexcept;
   /// Runs the code for the end of a stage; `epoch` is that of the items that it puts.
   void run_end(Stage& stage, std::uint64_t epoch) noexcept;
   /// Counts the items that a batch has put, then those it has completed. Returns whether it has put

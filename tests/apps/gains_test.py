@@ -1,5 +1,5 @@
-"""What applications gain by streams, in virtual time: the rows of the suite `evaluate` of bench/run
-that are the same on every machine."""
+"""What applications gain by streams and pipelines, in virtual time: the rows of the suites `evaluate`
+and `stages` of bench/run that are the same on every machine."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "bench"))
 from harness.command import Command, Figure, NotBuilt  # noqa: E402
 from harness.measure import measure  # noqa: E402
 from harness.row import Row, report_row  # noqa: E402
-from suites import evaluate  # noqa: E402
+from suites import evaluate, stages  # noqa: E402
 
 # Lloyd's iteration leaves less to hide than the paper's card gained by other means: docs/adr/0035.
 KMEANS_GAIN = 1.03
@@ -42,6 +42,11 @@ class GainsTest(unittest.TestCase):
     def test_applications_gain_by_streams(self):
         self.check([evaluate.gain(app, target) for app, target in evaluate.GAINS.items()
                     if app != "kmeans"])
+
+    def test_pipelines_gain_where_launches_are_dear(self):
+        """16 GB/s and 8 TFLOP/s: all but the latency of a copy is brief."""
+        self.check([stages.row(application, "16 GB/s, 8 TFLOP/s")
+                    for application in ("reyes", "evolution", "face-detection", "raster")])
 
     def test_transformed_iterations_overlap(self):
         for app, targets in evaluate.TRANSFORMED.items():

@@ -88,12 +88,23 @@ class SwitchTest(weir_cli.CliTest):
         for options, member, value in ((("--no-batching",), "batching", False),
                                        (("--end", "timeout"), "end", "timeout"),
                                        (("--relief", "warp"), "relief", "warp"),
-                                       (("--relief", "off"), "relief", "off")):
+                                       (("--relief", "off"), "relief", "off"),
+                                       (("--batch", 7), "batch", 7),
+                                       (("--in-flight", 2), "in_flight", 2)):
             off = self.report(*REYES, *options)
             self.assertEqual(off[member], value)
             self.assertEqual(off["stages"], on["stages"])
             self.assertEqual([stage["name"] for stage in off["pipeline"]["stages"]],
                              [stage["name"] for stage in on["pipeline"]["stages"]])
+
+    def test_fixed_batches_take_longer(self):
+        """Than those that the pipeline chooses: on a device whose copies take 50 us each."""
+        device = ("--domains", "sim:clock=virtual,cores=1,gbps=16,gflops=8000,latency_us=50")
+        chosen = self.report(*REYES, *device)
+        for options in (("--batch", 4), ("--batch", 64, "--in-flight", 1)):
+            fixed = self.report(*REYES, *device, *options)
+            self.assertEqual(fixed["stages"], chosen["stages"])
+            self.assertGreater(fixed["seconds"]["median"], 1.5 * chosen["seconds"]["median"])
 
     def test_a_timeout_waits_for_a_silence(self):
         report = self.report(*REYES, "--end", "timeout")
@@ -102,7 +113,7 @@ class SwitchTest(weir_cli.CliTest):
 
     def test_switches_that_make_no_sense(self):
         for options in (("--no-batching",), ("--end", "timeout"), ("--relief", "warp"),
-                        ("--relief", "off")):
+                        ("--relief", "off"), ("--batch", 7), ("--in-flight", 2)):
             message = self.refusal("run", *REYES, "--baseline", *options, code=UNSUPPORTED)
             self.assertIn("leave --baseline out", message)
         message = self.refusal("run", *REYES, "--end", "timeout", "--domains", "sim:clock=virtual",

@@ -470,24 +470,162 @@ TEST(KernelStagesOfTheHost, RefuseTablesThatAreNone) {
   EXPECT_NE(std::string(weir_last_error()).find("given as NULL"), std::string::npos);
 }
 
-/// Items are gathered in the tunnel, which is as large as a batch unless the program says
-/// otherwise.
-TEST(KernelStagesThatAreSlow, GetFullBatches) {
-  constexpr Number kCount = 60'000;
-  for (const std::size_t wanted : {std::size_t{0}, std::size_t{10'000}}) {
-    const Runtime runtime("sim:clock=virtual,latency_us=100,gbps=1");
-    const weir::Place place = runtime.domain(std::size_t{0}).place(1);
-    std::size_t largest = 0;
-    const Kernel look = runtime.kernel("look", [&](const Call& call) {
-      largest = std::max(largest, call.span<const Number>(0).size());
+/// What the kernels of Priced saw.
+std::atomic<std::size_t> batches_seen{0}, largest_seen{0};
+std::atomic<Number> first_picked{0};
+
+/// A device whose kernels and copies take known times, and one worker, in virtual time.
+struct Priced {
+  explicit Priced(const char* domains)
+      : runtime(domains), place(runtime.domain(std::size_t{0}).place(1)) {
+    batches_seen = largest_seen = 0;
+    copy = made("copy", [](const weir_call* call) {
+      const weir::Call batch(call);
+      const auto in = batch.span<const Number>(0);
+      const auto out = batch.span<Number>(1);
+      std::copy(in.begin(), in.end(), out.begin());
+      note(in.size());
+      return WEIR_STATUS_OK;
     });
-    const Pipeline pipeline(runtime);
-    const auto raw = pipeline.tunnel<Number>("raw");
-    pipeline.source("numbers", into(raw), numbers(kCount));
-    pipeline.kernel("look", raw, into(), look, place, {.batch = wanted});
-    pipeline.run();
-    EXPECT_EQ(largest, wanted > 0 ? wanted : 4096u);
+    pick = made("pick from", [](const weir_call* call) {
+      const weir::Call batch(call);
+      std::uint32_t& put = batch.span<std::uint32_t>(2)[0];
+      for (const Number each : batch.span<const Number>(0)) {
+        if (each >= first_picked) batch.span<Number>(1)[put++] = each;
+      }
+      note(batch.span<const Number>(0).size());
+      return WEIR_STATUS_OK;
+    });
   }
+  static void note(std::size_t items) {
+    ++batches_seen;
+    largest_seen = std::max(largest_seen.load(), items);
+  }
+  /// A kernel with one operation for each item.
+  Kernel made(const char* name, weir_host_function code) const {
+    const weir_implementation implementation = {"host", code, nullptr};
+    weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
+    options.name = name;
+    options.implementations = &implementation;
+    options.implementation_count = 1;
+    options.cost = [](const weir_call* call) {
+      return weir_cost{weir::Call(call).scalar<double>(0), 0};
+    };
+    weir::check(weir_kernel_register(runtime.handle(), &options, nullptr));
+    return runtime.kernel(name);
+  }
+
+  Runtime runtime;
+  weir::Place place;
+  Kernel copy, pick;
+};
+
+/// Batches grow until the cost of a copy, 100 us, is small beside that of their items, 8 ns each;
+/// or have the size that the program wants.
+TEST(KernelStagesThatAreSlow, GetLargeBatches) {
+  constexpr Number kCount = 100'000;
+  for (const std::size_t wanted : {std::size_t{0}, std::size_t{1'000}}) {
+    const Priced rig("sim:clock=virtual,latency_us=100,gbps=1,gflops=1");
+    const Pipeline pipeline(rig.runtime);
+    const auto raw = pipeline.tunnel<Number>("raw");
+    const auto copied = pipeline.tunnel<Number>("copied");
+    pipeline.source("numbers", into(raw), numbers(kCount));
+    pipeline.kernel("copy", raw, into(copied), rig.copy, rig.place, {.batch = wanted});
+    Number sum = 0;
+    pipeline.stage("sum", copied, [&](Number x) { sum += x; });
+    pipeline.run();
+    EXPECT_EQ(sum, kCount * (kCount - 1) / 2);
+    EXPECT_EQ(largest_seen, wanted > 0 ? wanted : std::size_t{1} << 14);
+    if (wanted > 0) {
+      EXPECT_EQ(batches_seen, kCount / wanted);
+    }
+  }
+}
+
+/// An item that comes alone does not wait for others, though batches were large before.
+TEST(KernelStagesThatAreIdle, AnswerAtOnce) {
+  constexpr Number kCount = 50'000, kRounds = 100;
+  std::chrono::nanoseconds took[2];
+  for (const Number rounds : {Number{0}, kRounds}) {
+    const Priced rig("sim:clock=virtual,latency_us=100,gbps=1,gflops=1");
+    const Pipeline pipeline(rig.runtime);
+    const auto raw = pipeline.tunnel<Number>("raw");
+    const auto copied = pipeline.tunnel<Number>("copied");
+    pipeline.source("numbers", into(raw), numbers(kCount));
+    pipeline.kernel("copy", raw, into(copied), rig.copy, rig.place);
+    Number seen = 0, round = 0;
+    pipeline.stage("again", copied, into(raw),
+                   [&](Number x, const Outlet<Number>& again) {
+                     if (++seen >= kCount && round++ < rounds) again.put(x);
+                   },
+                   {.workers = 1});
+    const auto begin = rig.runtime.now();
+    pipeline.run();
+    took[rounds > 0] = rig.runtime.now() - begin;
+    EXPECT_EQ(seen, kCount + rounds);
+  }
+  const std::chrono::nanoseconds each = (took[1] - took[0]) / kRounds;
+  EXPECT_LT(each, std::chrono::microseconds(201));  // two copies of an item
+}
+
+/// Counts travel with items, both ways: a batch is a copy, a kernel and a copy.
+TEST(KernelStagesThatAreSlow, CopyOnceEachWay) {
+  constexpr Number kCount = 200'000, kBatch = 20'000;
+  first_picked = 0;
+  const Priced rig("sim:clock=virtual,latency_us=100,gbps=1,gflops=1");
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto picked = pipeline.tunnel<Number>("picked");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel(
+      "pick", raw, into(picked), rig.pick, rig.place,
+      {.outputs = {{1, WEIR_STAGE_COUNTING_PER_TUNNEL}}, .batch = kBatch, .in_flight = 1});
+  Number sum = 0;
+  pipeline.stage("sum", picked, [&](Number x) { sum += x; });
+  const std::uint64_t before = rig.runtime.stats().actions_enqueued;
+  pipeline.run();
+  EXPECT_EQ(sum, kCount * (kCount - 1) / 2);
+  // Of the first batch nothing is known: its items follow their count.
+  EXPECT_EQ(rig.runtime.stats().actions_enqueued - before, 3 * batches_seen + 1);
+}
+
+/// Batches that put more, or fewer, than those before lose nothing.
+TEST(KernelStagesThatAreSlow, FetchItemsThatWereNotExpected) {
+  constexpr Number kCount = 200'000, kBatch = 20'000;
+  first_picked = 110'000;  // in the middle of a batch
+  const Priced rig("sim:clock=virtual,latency_us=100,gbps=1,gflops=1");
+  const Pipeline pipeline(rig.runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto picked = pipeline.tunnel<Number>("picked");
+  pipeline.source("numbers", into(raw), numbers(kCount));
+  pipeline.kernel(
+      "pick", raw, into(picked), rig.pick, rig.place,
+      {.outputs = {{1, WEIR_STAGE_COUNTING_PER_TUNNEL}}, .batch = kBatch, .in_flight = 2});
+  Number sum = 0, seen = 0;
+  pipeline.stage("sum", picked, [&](Number x) { sum += x, ++seen; });
+  pipeline.run();
+  EXPECT_EQ(seen, kCount - 110'000);
+  EXPECT_EQ(sum, kCount * (kCount - 1) / 2 - Number{110'000} * 109'999 / 2);
+}
+
+/// A domain that shares the memory of the host.
+TEST(KernelStagesOfTheHost, CopyNothing) {
+  const Runtime runtime("host:cores=1,host:cores=1");
+  const Kernel twice = runtime.kernel("twice", [](const Call& call) {
+    const auto in = call.span<const Number>(0);
+    for (std::size_t i = 0; i < in.size(); ++i) call.span<Number>(1)[i] = 2 * in[i];
+  });
+  const weir::Place place = runtime.domain(1).place();
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<Number>("raw");
+  const auto doubled = pipeline.tunnel<Number>("doubled");
+  pipeline.source("numbers", into(raw), numbers(10'000));
+  pipeline.kernel("twice", raw, into(doubled), twice, place);
+  std::atomic<Number> sum{0};
+  pipeline.stage("sum", doubled, [&](Number x) { sum += x; });
+  pipeline.run();
+  EXPECT_EQ(sum, 9'999u * 10'000);
+  EXPECT_EQ(runtime.stats().transfers_elided, 0u);
 }
 
 TEST(KernelStagesOfTheSameName, HaveKernelsOfTheirOwn) {
@@ -651,7 +789,8 @@ TEST(KernelStagesOfTheHost, SayWhatIsOnTheDevice) {
   EXPECT_EQ(pipeline.stages()[0].complete, 3u);
 }
 
-/// The numbers of a kernel come back first, and then its items: the end waits for these, too.
+/// Where many items may come back their number does first, and then they: the end waits for these,
+/// too.
 TEST(KernelStagesThatAreGivenUp, EndWithAllThatTheyBegan) {
   Rig rig("sim:clock=virtual,gbps=6");
   {
@@ -667,14 +806,15 @@ TEST(KernelStagesThatAreGivenUp, EndWithAllThatTheyBegan) {
       }
       return true;
     });
-    pipeline.kernel("pick", raw, into(few), rig.pick, rig.place,
-                    {.scalars = {Number{1}}, .outputs = {{1, WEIR_STAGE_COUNTING_PER_TUNNEL}}});
+    pipeline.kernel(
+        "pick", raw, into(few), rig.pick, rig.place,
+        {.scalars = {Number{1}}, .outputs = {{40'000, WEIR_STAGE_COUNTING_PER_TUNNEL}}});
     pipeline.stage("use", few, [](Number) {});
     EXPECT_THROW(pipeline.run(), weir::Error);
   }
   const weir_stats stats = rig.runtime.stats();
   EXPECT_GT(stats.bytes_h2d, 0u);
-  EXPECT_EQ(stats.bytes_d2h, stats.bytes_h2d);
+  EXPECT_EQ(stats.bytes_d2h, sizeof(std::uint32_t) + 5 * sizeof(Number));
 }
 
 /// A card that is lost ends the pipeline, or costs its items; nothing hangs.

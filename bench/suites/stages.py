@@ -1,0 +1,40 @@
+"""Pipelines with a stage on a simulated device, beside the same stages in chunks, in virtual time."""
+
+from harness.command import Command, Figure
+from harness.row import Row, ratio_at_least
+
+DEVICES = {
+    "6 GB/s, 100 GFLOP/s": "sim:cores=1,gbps=6,gflops=100,clock=virtual",
+    "16 GB/s, 8 TFLOP/s": "sim:cores=1,gbps=16,gflops=8000,clock=virtual",
+    "k40x": "sim:k40x",
+    "h100-pcie": "sim:h100-pcie",
+    "h100-sxm": "sim:h100-sxm",
+    "phi-31sp": "sim:phi-31sp",
+}
+APPLICATIONS = {
+    "reyes": (),
+    "raster": ("--pictures", 20),
+    "evolution": ("--generations", 4),
+    "gene-alignment": (),
+    "face-detection": (),
+    "stencil": (),
+}
+TARGETS = {("reyes", "16 GB/s, 8 TFLOP/s"): 1.3}
+REPEAT = 3  # the first run, which allocates memory of the device, does not count
+
+
+def groups(quick):
+    """Rows that are measured together."""
+    return [[row(application, device) for device in DEVICES] for application in APPLICATIONS]
+
+
+def run(application, device, *options):
+    words = ("run", application, *APPLICATIONS[application], "--domains", DEVICES[device],
+             "--repeat", REPEAT, "--json", *options)
+    return Figure(Command.of("weir", *words, once=True), "seconds.median")
+
+
+def row(application, device):
+    target = TARGETS.get((application, device), 1.0)
+    return Row(f"{application}, {device}", "s", run(application, device),
+               run(application, device, "--baseline"), "in chunks", ratio_at_least(target))
