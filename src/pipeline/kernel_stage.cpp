@@ -25,7 +25,7 @@ constexpr std::size_t kUsualSlots = 8, kMostSlots = 64;
 constexpr std::size_t kLatencyBytes = std::size_t{128} << 10;
 /// A first batch: more than a launch, and little beside the work that needs a device.
 constexpr std::size_t kBytesAtFirst = std::size_t{384} << 10, kItemsAtFirst = 256;
-constexpr std::size_t kGrowth = 16;
+constexpr std::size_t kGrowth = 4;
 constexpr std::uint64_t kUnknown = UINT64_MAX, kRatio = 1024;
 
 using ItemCount = std::uint32_t;
