@@ -147,7 +147,7 @@ class Cholesky final : public Workload {
   }
 
   void finish() override {
-    for (std::size_t j = 1; j < n(); ++j) std::fill_n(&factor_(0, j), j, T{0});
+    for (std::size_t j = 1; computed_ && j < n(); ++j) std::fill_n(&factor_(0, j), j, T{0});
     if (rhs_) solve();
   }
   void save() const override {

@@ -294,7 +294,6 @@ class Run final : private Stoppable {
   }
 
   void finish() {
-    if (!computes()) return;
     stage_ = "working with the result";
     workload_->finish();
     Interruption::check();  // a stopped run may be incomplete
