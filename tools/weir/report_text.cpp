@@ -27,7 +27,7 @@ Tone tone_of(Judgement judgement) {
                                        : Tone::warning;
 }
 
-/// Returns a member of a JSON object as text, "" when it is none.
+/// Returns a text member of a JSON object, "" if the object has no such member.
 std::string text_in(const Json& object, const char* key) {
   const bool has = object.is_object() && object.contains(key) && object[key].is_string();
   return has ? object[key].get<std::string>() : "";
