@@ -51,7 +51,7 @@ def test_a_name_for_several_queues(machine):
             fill(queue, [machine.buffer(10) for _ in range(3)])
             queue.synchronize()
             assert tasks_of(queue) == share
-    with pytest.raises(weir.BusyError):
+    with pytest.raises(weir.InvalidArgumentError):
         machine.policy("first", first)
     with pytest.raises(weir.NotFoundError):
         machine.queue("none")

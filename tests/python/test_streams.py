@@ -274,7 +274,7 @@ def test_numba_functions(runtime, stream):
 
 def test_names_are_taken_once(runtime):
     runtime.kernel("mine", lambda: None)
-    with pytest.raises(weir.BusyError):
+    with pytest.raises(weir.InvalidArgumentError):
         runtime.kernel("mine", lambda: None)
     assert runtime.kernel("mine").name == "mine"
 
