@@ -10,7 +10,7 @@
 #   make tsan    run the tests with the thread sanitizer
 #   make aarch64 build for 64-bit Arm and run the tests under qemu-user
 #   make proof-gate  the proof that each commit passes: random programs, faults, schedules; one table
-#   make proof   the part for a night; SCALE=0.1 for a tenth of it
+#   make proof   the part for a night; SCALE=0.1 for a tenth of it, RESUME=FILE to go on with one
 #   make mutants break the library in many ways, one at a time, and see that the tests notice
 #   make release VERSION=X.Y.Z  bump, build wheel, packages and archive, prove each, tag
 #   make fuzz    run the fuzzers, FUZZ_SECONDS each (60), FUZZ_TARGETS only if given
@@ -50,7 +50,7 @@ proof-gate:
 	@tests/proof/proof.py gate
 
 proof: proof-gate
-	@tests/proof/proof.py long --scale $(or $(SCALE),1) --save docs/measurements/proof.md
+	@tests/proof/proof.py long --scale $(or $(SCALE),1) $(if $(RESUME),--resume $(RESUME)) --save docs/measurements/proof.md
 
 mutants:
 	@scripts/setup.sh build test
@@ -66,7 +66,7 @@ bench:
 	@bench/run all --save docs/measurements
 
 asan:
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test lint
 	$(call BUILD,asan)
 	@ctest --preset asan -j $$(nproc)
 

@@ -3,6 +3,7 @@
 
   mutants.py --check            every mutant's text occurs once: they follow the sources
   mutants.py --run              all mutants; prints the table of kills (about an hour on two cores)
+  mutants.py --run --trees 1    one after the other, in one copy of the tree; usually one each core
   mutants.py --run --only TEXT  those whose name contains TEXT
   mutants.py --run --resume     those that a run which was cut short has not come to
 
@@ -18,7 +19,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -57,7 +60,7 @@ class Tree:
     """A copy of the sources with a build folder of its own."""
 
     def __init__(self, folder, jobs):
-        self.source, self.build, self.jobs = folder / "tree", folder / "build", jobs
+        self.source, self.build, self.jobs = folder / "source", folder / "build", jobs
         self.pristine = folder / "pristine"
         self.seconds = {}  # of the tests without a mutant
 
@@ -186,6 +189,28 @@ class Results:
         return result
 
 
+class Work:
+    """The mutants that are left, of which several trees take one at a time."""
+
+    def __init__(self, mutants, results):
+        self.left, self.results = list(reversed(mutants)), results
+        self.survivors = 0
+        self.lock = threading.Lock()
+
+    def take(self):
+        with self.lock:
+            return self.left.pop() if self.left else None
+
+    def give(self, mutant, how, seconds):
+        with self.lock:
+            self.survivors += show(self.results.keep(mutant, how, seconds))
+
+    def do(self, tree):
+        while (mutant := self.take()) is not None:
+            start = time.monotonic()
+            self.give(mutant, kill(tree, mutant), time.monotonic() - start)
+
+
 def show(result):
     """Prints a line of the table. Returns whether the mutant is alive."""
     how = result["how"]
@@ -195,19 +220,25 @@ def show(result):
     return alive
 
 
-def run(only, folder, jobs, resume):
+def run(only, folder, trees, resume):
     chosen = [mutant for mutant in MUTANTS if only in mutant.name]
     results = Results(folder / "results.jsonl", resume)
     left = [mutant for mutant in chosen if results.of(mutant) is None]
     survivors = sum(show(results.of(mutant)) for mutant in chosen if mutant not in left)
-    tree = Tree(folder, jobs)
-    if left:
+    work = Work(left, results)
+    trees = min(trees, len(left))
+    jobs = str(max(1, os.cpu_count() // max(1, trees)))
+    tests = sorted({test for mutant in left for test in mutant.by})
+
+    def do(number):
+        tree = Tree(folder / f"tree-{number}", jobs)
         tree.prepare()
-        tree.pass_without_mutants(sorted({test for mutant in left for test in mutant.by}))
-    for mutant in left:
-        start = time.monotonic()
-        how = kill(tree, mutant)
-        survivors += show(results.keep(mutant, how, time.monotonic() - start))
+        tree.pass_without_mutants(tests)
+        work.do(tree)
+
+    with ThreadPoolExecutor(max(1, trees)) as pool:
+        list(pool.map(do, range(trees)))
+    survivors += work.survivors
     print(f"proof: {len(chosen) - survivors} of {len(chosen)} mutants killed")
     return survivors == 0
 
@@ -220,10 +251,11 @@ def main():
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants with TEXT in their name")
     parser.add_argument("--resume", action="store_true", help="keep the results that there are")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants")
-    parser.add_argument("--jobs", default=str(os.cpu_count()))
+    parser.add_argument("--trees", type=int, default=os.cpu_count(), metavar="N",
+                        help="copies of the tree that are built and tested side by side")
     arguments = parser.parse_args()
     if arguments.run:
-        passed = run(arguments.only, arguments.folder, arguments.jobs, arguments.resume)
+        passed = run(arguments.only, arguments.folder, max(1, arguments.trees), arguments.resume)
         return 0 if passed else 1
     return 0 if check() else 1
 

@@ -5,6 +5,8 @@
   proof.py suite         all tests of the build, with a part of the proof: what `make test` runs
   proof.py long          the amounts for a night; --scale 0.1 for a tenth of them
   proof.py long --only TEXT --save FILE
+  proof.py long --resume FILE  keeps each result there, and runs those that a run which was cut short
+                               has not come to, or that failed
 
 Each test prints `proof: AMOUNT`; this prints one table of them: test, amount, result, time.
 """
@@ -102,10 +104,8 @@ def processor():
 
 def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
-                            text=True).stdout.strip()
     return (f"{os.cpu_count()} cores ({processor()}), {memory:.0f} GiB, {platform.system()} "
-            f"{platform.release()}, {time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}")
+            f"{platform.release()}, {time.strftime('%Y-%m-%d')}, commit {commit()}")
 
 
 def scaled(value, scale):
@@ -123,18 +123,20 @@ def words_of(name):
 
 
 def amount_of(output):
-    return "; ".join(re.findall(r"proof: (.+)", output))
+    """Returns what a test says of itself; of a whole suite, how many tests passed."""
+    suite = re.findall(r"100% tests passed, 0 tests failed out of (\d+)", output)
+    return f"{suite[-1]} tests" if suite else "; ".join(re.findall(r"proof: (.+)", output))
 
 
 def run(item, scale):
     """Runs the long form of an item. Returns (amount, result, seconds, output)."""
     environment = {"XDG_CACHE_HOME": str(BUILD / "cache")}
-    environment |= {name: scaled(value, scale) for name, value in item.amount.items()}
     if item.command:
         command = list(item.command)
     else:
         command, of_test = words_of(item.test)
         environment |= of_test
+    environment |= {name: scaled(value, scale) for name, value in item.amount.items()}
     if item.arguments:
         command = [BUILD / "bin" / item.test] + [scaled(word, scale) for word in item.arguments]
     start = time.monotonic()
@@ -153,14 +155,43 @@ def run(item, scale):
     return amount or "-", result, seconds, output
 
 
-def run_long(items, scale):
+def commit():
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True,
+                          text=True).stdout.strip() or "unknown"
+
+
+class Kept:
+    """The rows of earlier runs of one commit and one scale, in a file that grows with each."""
+
+    def __init__(self, file, scale):
+        self.file, self.of_run, self.rows = file, {"commit": commit(), "scale": scale}, {}
+        if file and file.exists():
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            if lines and lines[0] != self.of_run:
+                sys.exit(f"{file} has results of {lines[0]}, and this is {self.of_run}: "
+                         "name another file, or remove it")
+            self.rows = {row[0]: tuple(row) for row in lines[1:] if not row[2].startswith("FAILED")}
+        elif file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(self.of_run) + "\n")
+
+    def keep(self, row):
+        if self.file:
+            with self.file.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        return row
+
+
+def run_long(items, scale, kept):
     """Returns the rows of the table."""
     def perform(item):
+        if item.name in kept.rows:
+            return kept.rows[item.name]
         amount, result, seconds, output = run(item, scale)
         print(f"{item.name}: {result}, {seconds:.0f} s", flush=True)
         if result.startswith("FAILED"):
             print(output[-20000:], flush=True)
-        return item.name, amount, result, seconds
+        return kept.keep((item.name, amount, result, seconds))
 
     # Most wait as much as they compute. What looks at the whole machine has it for itself.
     alone = [item for item in items if item.command or item.test.startswith("endings")]
@@ -225,15 +256,20 @@ def main():
     parser.add_argument("part", choices=["gate", "suite", "long"])
     parser.add_argument("--scale", type=float, default=1.0, help="of the long amounts")
     parser.add_argument("--only", default="", metavar="TEXT", help="tests with TEXT in their name")
+    parser.add_argument("--resume", type=Path, metavar="FILE",
+                        help="of a long run: keep each result in FILE, and what is there already")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write the table there, too")
     arguments = parser.parse_args()
     long = arguments.part == "long"
     items = [item for item in ITEMS if arguments.only in item.name and (long or item.gate)]
     if not items:
         parser.error(f"no test has '{arguments.only}' in its name")
+    if arguments.resume and not long:
+        parser.error("--resume is for a long run")
     start = time.monotonic()
     if long:
-        rows, passed = run_long(items, arguments.scale), True
+        kept = Kept(arguments.resume, arguments.scale)
+        rows, passed = run_long(items, arguments.scale, kept), True
     else:
         rows, passed = run_ctest(items, everything=arguments.part == "suite")
     failed = not passed or any(result.startswith("FAILED") for _, _, result, _ in rows)
