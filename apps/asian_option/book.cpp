@@ -46,7 +46,7 @@ class Table {
       const auto found = std::find(kNames.begin(), kNames.end(), names_[i]);
       if (found == kNames.end()) {
         fail_input(
-            "{}:1: column {} is none of spot, strike, rate, volatility, maturity, steps, "
+            "{}:1: column {} is not one of spot, strike, rate, volatility, maturity, steps, "
             "paths, type, style",
             path, in_quotes(names_[i]));
       }

@@ -5,10 +5,10 @@
 namespace weir::apps {
 
 ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
-                     const std::vector<std::size_t>& places, const AppStream* card)
+                     const std::vector<std::size_t>& places, const AppStream* device)
     : runtime_(runtime),
       streams_(app_streams),
-      device_(card),
+      device_(device),
       kernel_(runtime.kernel("chunk", [this](weir::Call& call) {
         (*code_)({call.scalar<std::size_t>(0), call.scalar<std::size_t>(1),
                   call.scalar<std::size_t>(2)});

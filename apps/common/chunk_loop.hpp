@@ -89,7 +89,7 @@ class ChunkLoop {
   /// `places` run functions; the calling thread does if there are none. The last argument, which
   /// may be null, runs kernels.
   ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
-            const std::vector<std::size_t>& places, const AppStream* card);
+            const std::vector<std::size_t>& places, const AppStream* device);
 
   /// Resets the counts. A run that takes longer than the timeout throws weir::Error{timeout}.
   void begin(std::chrono::nanoseconds timeout);

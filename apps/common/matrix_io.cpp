@@ -108,7 +108,7 @@ void check_output_format(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code unknown;
   if (folder.empty() || std::filesystem::is_directory(folder, unknown)) return;
-  fail_input("{}: cannot be written: '{}' is no folder", path, folder.string());
+  fail_input("{}: cannot be written: '{}' is not a folder", path, folder.string());
 }
 
 template <class T>

@@ -95,7 +95,7 @@ void PipelineRunner::begin(weir::PipelineOptions options,
   }
 }
 
-/// Behind everything else: look() leaves it out.
+/// Behind everything else: observe() leaves it out.
 void PipelineRunner::prop_open() {
   const auto tunnel = pipeline_->tunnel<char>("prop", {.capacity = 1});
   pipeline_->stage("prop", tunnel, [](char) {});
@@ -148,7 +148,7 @@ void PipelineRunner::watch() noexcept {
   watched_ = true;
 }
 
-void PipelineRunner::look(const LookAtPipeline& use) const {
+void PipelineRunner::observe(const UsePipeline& use) const {
   const std::lock_guard lock(mutex_);
   if (!pipeline_) return;
   weir::PipelineState state = pipeline_->state();
@@ -172,7 +172,7 @@ void PipelineRunner::describe(nlohmann::ordered_json& json) const {
   json["end"] = switches_.end_tracking ? "tracking" : "timeout";
   if (!switches_.end_tracking) json["end_wait_s"] = waited_s_;
   json["relief"] = kReliefs[switches_.relief];
-  look([&](const weir::PipelineState& last) { json["pipeline"] = facts_of(last); });
+  observe([&](const weir::PipelineState& last) { json["pipeline"] = facts_of(last); });
 }
 
 }  // namespace weir::apps

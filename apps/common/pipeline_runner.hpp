@@ -65,7 +65,7 @@ class PipelineRunner {
   // Any thread.
   void watch() noexcept;
   /// See WatchedPipeline.
-  void look(const LookAtPipeline& use) const;
+  void observe(const UsePipeline& use) const;
   /// Cancels the pipeline, and later ones before they start.
   void cancel() noexcept;
 

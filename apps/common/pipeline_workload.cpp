@@ -39,10 +39,10 @@ void PipelineWorkload::find_places(StagePlaces wanted) {
     const bool host = backend == "host";
     if (host) {
       places_.push_back(i);
-    } else if (wanted == StagePlaces::hosts_and_card && card_ == nullptr) {
-      card_ = &streams_.place(i);
+    } else if (wanted == StagePlaces::hosts_and_device && device_ == nullptr) {
+      device_ = &streams_.place(i);
       device_stream_ = &streams_.urgent(i);
-      card_backend_ = backend;
+      device_backend_ = backend;
     }
   }
 }

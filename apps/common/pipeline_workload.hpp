@@ -24,8 +24,8 @@ void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches);
 
 /// Where stages run.
 enum class StagePlaces {
-  hosts,           ///< all on host places
-  hosts_and_card,  ///< one of them on a device, when there is one
+  hosts,             ///< all on host places
+  hosts_and_device,  ///< one of them on a device, when there is one
 };
 
 /// Runs the stages of a problem as a pipeline, or as the chunk loop that is its baseline, and
@@ -41,7 +41,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   void await(std::chrono::nanoseconds timeout) final;
   void cancel() noexcept final { runner_.cancel(); }
   bool watch() final;
-  void look(const LookAtPipeline& use) const final { runner_.look(use); }
+  void observe(const UsePipeline& use) const final { runner_.observe(use); }
 
   std::vector<std::pair<std::string, std::string>> remarks() const override;
   /// Calls describe().
@@ -68,8 +68,10 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   /// stage.
   weir::StageOptions at(std::size_t index) const;
   /// A place for a stage that is a kernel; null: the stage is to run on the host.
-  const weir::Place* card() const noexcept { return card_; }
-  bool card_runs(const char* backend) const { return card_ != nullptr && card_backend_ == backend; }
+  const weir::Place* device() const noexcept { return device_; }
+  bool device_runs(const char* backend) const {
+    return device_ != nullptr && device_backend_ == backend;
+  }
   weir_relief relief() const noexcept { return switches_.relief; }
   /// Adds a stage on the device.
   template <class In, class Out>
@@ -78,7 +80,7 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
                       const DeviceStage& stage) const {
     weir::KernelStageOptions options = stage.options;
     set_batches(options);
-    pipeline.kernel(name, input, weir::into(output), stage.kernel, *card_, options);
+    pipeline.kernel(name, input, weir::into(output), stage.kernel, *device_, options);
   }
   /// Cores that may work at once: more than any StageContext::worker() or ChunkPart::index.
   std::size_t workers() const noexcept { return streams_.cores(); }
@@ -98,8 +100,8 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   const std::string name_;
   const PipelineSwitches switches_;
   std::vector<std::size_t> places_;  ///< of stages that are functions, among those of the streams
-  const weir::Place* card_ = nullptr;
-  std::string card_backend_;
+  const weir::Place* device_ = nullptr;
+  std::string device_backend_;
   const AppStream* device_stream_ = nullptr;
   std::vector<ChunkLoop::Stage> stages_;  ///< of the last run
   std::optional<ChunkLoop> chunks_;       ///< of the baseline

@@ -8,7 +8,7 @@
 namespace weir::apps {
 
 /// Called with a pipeline, whose names are valid during the call.
-using LookAtPipeline = std::function<void(const weir::PipelineState&)>;
+using UsePipeline = std::function<void(const weir::PipelineState&)>;
 
 /// A workload may be one, too.
 class WatchedPipeline {
@@ -17,7 +17,7 @@ class WatchedPipeline {
   /// Makes pipelines that start from now on measure latencies. Returns whether there will be any.
   virtual bool watch() = 0;
   /// Calls use() unless there is no pipeline now; it must not call this object. On any thread.
-  virtual void look(const LookAtPipeline& use) const = 0;
+  virtual void observe(const UsePipeline& use) const = 0;
 };
 
 }  // namespace weir::apps

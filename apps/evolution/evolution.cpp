@@ -40,16 +40,17 @@ class Evolution final : public PipelineWorkload {
   Evolution(std::string output, const EvolutionOptions& options, std::size_t generations,
             const PipelineSwitches& switches, const weir::Runtime& runtime,
             const AppStreams& app_streams)
-      : PipelineWorkload(runtime, app_streams, "evolution", switches, StagePlaces::hosts_and_card),
+      : PipelineWorkload(runtime, app_streams, "evolution", switches,
+                         StagePlaces::hosts_and_device),
         output_(std::move(output)),
         options_(options),
         generations_(generations),
         islands_{Island(options), Island(options)} {
-    if (card() == nullptr) return;
+    if (device() == nullptr) return;
     const std::span<const double> known = islands_[0].coefficients();
     coefficients_ = runtime.buffer(known.size_bytes(), "coefficients");
     std::copy(known.begin(), known.end(), coefficients_.data<double>());
-    evaluate_on_card_ = fitness_stage(runtime, options, coefficients_);
+    evaluate_on_device_ = fitness_stage(runtime, options, coefficients_);
   }
 
   /// Creatures.
@@ -135,8 +136,8 @@ class Evolution final : public PipelineWorkload {
           if (++put % creatures() == 0) context.end_epoch();
           return put < n() * generations_;
         });
-    if (evaluate_on_card_) {
-      connect_card(pipeline, to_reproduce, to_cross);
+    if (evaluate_on_device_) {
+      connect_device(pipeline, to_reproduce, to_cross);
     } else {
       connect_hosts(pipeline, to_reproduce, to_cross);
     }
@@ -181,8 +182,8 @@ class Evolution final : public PipelineWorkload {
   }
 
   /// Sends creatures with their genes to the device, and receives their fitness.
-  void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<Creature>& to_reproduce,
-                    const weir::Tunnel<Creature>& to_cross) {
+  void connect_device(const weir::Pipeline& pipeline, const weir::Tunnel<Creature>& to_reproduce,
+                      const weir::Tunnel<Creature>& to_cross) {
     const weir::Tunnel<double> genomes = genome_tunnel(pipeline);
     const auto evaluated = pipeline.tunnel<Evaluated>("evaluated");
     pipeline.stage(
@@ -195,7 +196,7 @@ class Evolution final : public PipelineWorkload {
           write_genome(creature, era, genome);
         },
         at(0));
-    connect_kernel(pipeline, "evaluate", genomes, evaluated, *evaluate_on_card_);
+    connect_kernel(pipeline, "evaluate", genomes, evaluated, *evaluate_on_device_);
     connect_select(pipeline, evaluated, to_cross, note);
   }
 
@@ -203,7 +204,7 @@ class Evolution final : public PipelineWorkload {
   weir::Tunnel<double> genome_tunnel(const weir::Pipeline& pipeline) const {
     weir_tunnel_options options = WEIR_TUNNEL_OPTIONS_INIT;
     options.name = "genomes";
-    options.item_bytes = evaluate_on_card_->item_bytes;
+    options.item_bytes = evaluate_on_device_->item_bytes;
     weir_tunnel* made = nullptr;
     weir::check(weir_pipeline_add_tunnel(pipeline.handle(), &options, &made));
     return weir::Tunnel<double>(made);
@@ -247,7 +248,7 @@ class Evolution final : public PipelineWorkload {
         });
       };
       stage("reproduce", &Island::reproduce);
-      if (evaluate_on_card_) {
+      if (evaluate_on_device_) {
         carry_creatures(chunks, era);
       } else {
         stage("evaluate", &Island::evaluate);
@@ -265,7 +266,7 @@ class Evolution final : public PipelineWorkload {
     const std::size_t genome = options_.genes + 1;
     std::vector<double> genomes(creatures() * genome);
     for (std::size_t i = 0; i < creatures(); ++i) write_genome(i, era, &genomes[i * genome]);
-    for (const auto& known : chunks.carry<Evaluated>("evaluate", *evaluate_on_card_, genomes)) {
+    for (const auto& known : chunks.carry<Evaluated>("evaluate", *evaluate_on_device_, genomes)) {
       note(island_of(era), known);
     }
   }
@@ -287,7 +288,7 @@ class Evolution final : public PipelineWorkload {
   const std::size_t generations_;
   std::array<Island, kIslands> islands_;
   weir::Buffer coefficients_;  ///< for a device
-  std::optional<DeviceStage> evaluate_on_card_;
+  std::optional<DeviceStage> evaluate_on_device_;
   std::vector<Chronicle> chronicles_;  ///< by epoch
 };
 

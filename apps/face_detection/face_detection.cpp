@@ -83,9 +83,9 @@ class FaceDetection final : public PipelineWorkload {
         cascade_(std::move(cascade)),
         options_(options),
         frames_(kUnderWay) {
-    if (card() == nullptr) return;
+    if (device() == nullptr) return;
     tables_.emplace(runtime, cascade_);
-    scan_on_card_ = window_stage(runtime, cascade_, *tables_);
+    scan_on_device_ = window_stage(runtime, cascade_, *tables_);
   }
 
   /// Pictures.
@@ -143,7 +143,7 @@ class FaceDetection final : public PipelineWorkload {
   /// Larger windows do not fit the tiles of a device.
   static StagePlaces places_for(const Cascade& cascade) {
     return std::max(cascade.width, cascade.height) <= WindowTile::kMostWindow
-               ? StagePlaces::hosts_and_card
+               ? StagePlaces::hosts_and_device
                : StagePlaces::hosts;
   }
   Frame& frame_of(std::uint64_t picture) { return frames_[picture % frames_.size()]; }
@@ -235,8 +235,8 @@ class FaceDetection final : public PipelineWorkload {
           out.put(level);
         },
         at(1));
-    if (scan_on_card_) {
-      connect_card(pipeline, to_integrate);
+    if (scan_on_device_) {
+      connect_device(pipeline, to_integrate);
     } else {
       connect_hosts(pipeline, to_integrate);
     }
@@ -268,7 +268,7 @@ class FaceDetection final : public PipelineWorkload {
   }
 
   /// The device judges windows, and the host goes through the rows.
-  void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<Number>& to_cut) {
+  void connect_device(const weir::Pipeline& pipeline, const weir::Tunnel<Number>& to_cut) {
     const auto tiles = pipeline.tunnel<WindowTile>("tiles");
     const auto judged = pipeline.tunnel<JudgedTile>("judged tiles");
     pipeline.stage(
@@ -278,7 +278,7 @@ class FaceDetection final : public PipelineWorkload {
               [&](const WindowTile& tile) { out.put(tile); });
         },
         at(2));
-    connect_kernel(pipeline, "scan", tiles, judged, *scan_on_card_);
+    connect_kernel(pipeline, "scan", tiles, judged, *scan_on_device_);
     pipeline.stage(
         "collect", judged,
         [this](const JudgedTile& tile, weir::StageContext context) {
@@ -300,8 +300,8 @@ class FaceDetection final : public PipelineWorkload {
       chunks.run("resize", frame.levels.size(), [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) resize(frame, i);
       });
-      if (scan_on_card_) {
-        scan_on_card(chunks, frame);
+      if (scan_on_device_) {
+        scan_on_device(chunks, frame);
       } else {
         scan_on_hosts(chunks, frame);
       }
@@ -329,7 +329,7 @@ class FaceDetection final : public PipelineWorkload {
       if (part.first == 0) frame.candidates = boxes;
     });
   }
-  void scan_on_card(ChunkLoop& chunks, Frame& frame) {
+  void scan_on_device(ChunkLoop& chunks, Frame& frame) {
     Collected<WindowTile> cuts(chunks.parts());
     chunks.run("cut", frame.levels.size(), [&](const ChunkPart& part) {
       const auto out = cuts.outlet(part);
@@ -338,7 +338,7 @@ class FaceDetection final : public PipelineWorkload {
             [&](const WindowTile& tile) { out.put(tile); });
       }
     });
-    const auto judged = chunks.carry<JudgedTile>("scan", *scan_on_card_, cuts.take());
+    const auto judged = chunks.carry<JudgedTile>("scan", *scan_on_device_, cuts.take());
     chunks.run("collect", judged.size(), [&](const ChunkPart& part) {
       if (part.first > 0) return;
       for (const JudgedTile& tile : judged) collect(frame, tile);
@@ -434,7 +434,7 @@ class FaceDetection final : public PipelineWorkload {
   const Cascade cascade_;
   const DetectionOptions options_;
   std::optional<CascadeTables> tables_;  ///< for a device
-  std::optional<DeviceStage> scan_on_card_;
+  std::optional<DeviceStage> scan_on_device_;
   std::vector<Frame> frames_;
   std::vector<Detection> detections_;  ///< by picture
 };

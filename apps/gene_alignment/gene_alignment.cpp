@@ -50,7 +50,7 @@ struct Found {
 };
 
 /// Memory for alignments that are not yet written: items of tunnels are only bytes.
-class Shelf {
+class FoundPool {
  public:
   std::uint32_t take(Found found) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -175,15 +175,15 @@ class GeneAlignment final : public PipelineWorkload {
                 const PipelineSwitches& switches, const weir::Runtime& runtime,
                 const AppStreams& app_streams)
       : PipelineWorkload(runtime, app_streams, "gene-alignment", switches,
-                         StagePlaces::hosts_and_card),
+                         StagePlaces::hosts_and_device),
         output_(std::move(output)),
         sequences_(std::move(sequences)),
         chunk_(chunk),
         scratch_(workers()) {
     for (const Sequence& query : sequences_.queries) seeds_.emplace_back(query.bases);
-    if (card() == nullptr) return;
+    if (device() == nullptr) return;
     words_ = load_words(runtime, seeds_);
-    coarse_on_card_ = word_stage(runtime, words_);
+    coarse_on_device_ = word_stage(runtime, words_);
   }
 
   /// Letters of all targets.
@@ -271,7 +271,8 @@ class GeneAlignment final : public PipelineWorkload {
   }
 
   template <class Out>
-  void look(const Positions& positions, std::size_t first, std::size_t end, const Out& out) const {
+  void observe(const Positions& positions, std::size_t first, std::size_t end,
+               const Out& out) const {
     seeds_[positions.query].find(target_of(positions.target), first, end, [&](std::size_t p) {
       out.put({positions.query, positions.target, p});
     });
@@ -303,7 +304,7 @@ class GeneAlignment final : public PipelineWorkload {
   }
 
   void clear() override {
-    shelf_.clear();
+    found_pool_.clear();
     writer_ = std::make_unique<Writer>(output_, sequences_);
   }
 
@@ -323,11 +324,12 @@ class GeneAlignment final : public PipelineWorkload {
     pipeline.stage(
         "fine", hits, weir::into(lines),
         [this](const Hit& hit, const weir::Outlet<std::uint32_t>& out, weir::StageContext context) {
-          out.put(shelf_.take(fit(hit, context.worker())));
+          out.put(found_pool_.take(fit(hit, context.worker())));
         },
         fine);
     pipeline.stage(
-        "write", lines, [this](std::uint32_t line) { writer_->add(shelf_.give(line)); }, alone);
+        "write", lines, [this](std::uint32_t line) { writer_->add(found_pool_.give(line)); },
+        alone);
   }
 
   /// The host finds words itself, or cuts letters into blocks for the device.
@@ -335,11 +337,11 @@ class GeneAlignment final : public PipelineWorkload {
                       const weir::Tunnel<Hit>& hits) {
     weir::StageOptions ordered = at(0);
     ordered.ordered = true;
-    if (!coarse_on_card_) {
+    if (!coarse_on_device_) {
       return pipeline.stage(
           "coarse", positions, weir::into(hits),
           [this](const Positions& at, const weir::Outlet<Hit>& out) {
-            look(at, at.first, end_of(at), out);
+            observe(at, at.first, end_of(at), out);
           },
           ordered);
     }
@@ -349,7 +351,7 @@ class GeneAlignment final : public PipelineWorkload {
         "cut", positions, weir::into(blocks),
         [this](const Positions& at, const weir::Outlet<LetterBlock>& out) { cut(at, out); },
         ordered);
-    connect_kernel(pipeline, "coarse", blocks, marked, *coarse_on_card_);
+    connect_kernel(pipeline, "coarse", blocks, marked, *coarse_on_device_);
     pipeline.stage(
         "hits", marked, weir::into(hits),
         [this](const MarkedBlock& block, const weir::Outlet<Hit>& out) { put_hits(block, out); },
@@ -359,16 +361,16 @@ class GeneAlignment final : public PipelineWorkload {
   /// The hits of a chunk, in their order.
   std::vector<Hit> coarse(ChunkLoop& chunks, const Positions& at) const {
     Collected<Hit> found(chunks.parts());
-    if (!coarse_on_card_) {
+    if (!coarse_on_device_) {
       const std::size_t end = end_of(at);
       chunks.run("coarse", end > at.first ? end - at.first : 0, [&](const ChunkPart& part) {
-        look(at, at.first + part.first, at.first + part.end, found.outlet(part));
+        observe(at, at.first + part.first, at.first + part.end, found.outlet(part));
       });
       return found.take();
     }
     std::vector<LetterBlock> blocks;
     cut(at, ChunkOutlet(blocks));
-    const auto marked = chunks.carry<MarkedBlock>("coarse", *coarse_on_card_, blocks);
+    const auto marked = chunks.carry<MarkedBlock>("coarse", *coarse_on_device_, blocks);
     std::vector<Hit> hits;
     for (const MarkedBlock& block : marked) put_hits(block, ChunkOutlet(hits));
     return hits;
@@ -388,7 +390,7 @@ class GeneAlignment final : public PipelineWorkload {
 
   void describe(nlohmann::ordered_json& json) const override {
     json["hash"] = fmt::format("{:016x}", writer_->hash());
-    if (!baseline()) json["shelf"] = shelf_.most();
+    if (!baseline()) json["shelf"] = found_pool_.most();
   }
 
   const std::string output_;
@@ -396,9 +398,9 @@ class GeneAlignment final : public PipelineWorkload {
   const std::size_t chunk_;
   std::vector<SeedSet> seeds_;  ///< of the queries
   weir::Buffer words_;          ///< the same for a device
-  std::optional<DeviceStage> coarse_on_card_;
+  std::optional<DeviceStage> coarse_on_device_;
   std::vector<std::vector<std::uint8_t>> scratch_;  ///< of the workers
-  Shelf shelf_;
+  FoundPool found_pool_;
   std::unique_ptr<Writer> writer_;
 };
 

@@ -171,15 +171,16 @@ class JacobiBlocks {
       const JacobiBlock<T>&from = blocks_[link.from], &to = blocks_[link.to];
       const weir::Region source = from.region(field, link.cells);
       const weir::Region target = to.region(field, link.cells);
-      arrived.push_back(carrier(link).transfer({from.stream().memory, source.buffer, source.region},
-                                               {to.stream().memory, target.buffer, target.region}));
+      arrived.push_back(
+          transfer_stream(link).transfer({from.stream().memory, source.buffer, source.region},
+                                         {to.stream().memory, target.buffer, target.region}));
     }
     for (std::size_t i = 0; i < links_.size(); ++i)
       await_halo(links_[i], field, arrived[i], overlap);
   }
 
   /// The stream that makes a transfer: one with a memory of its own.
-  const weir::Stream& carrier(const Link& link) const {
+  const weir::Stream& transfer_stream(const Link& link) const {
     const AppStream &from = blocks_[link.from].stream(), &to = blocks_[link.to].stream();
     return to.memory != nullptr ? to.stream : from.stream;
   }
@@ -187,11 +188,11 @@ class JacobiBlocks {
   void await_edge(const Link& link, std::size_t field, bool overlap) const {
     const weir::Stream& maker = blocks_[link.from].stream().stream;
     if (!overlap) {
-      carrier(link).wait(maker.barrier());
-    } else if (&carrier(link) != &maker) {
+      transfer_stream(link).wait(maker.barrier());
+    } else if (&transfer_stream(link) != &maker) {
       const weir::Region source = blocks_[link.from].region(field, link.cells);
-      carrier(link).wait(maker.sync({}, {&source, 1}, WEIR_SYNC_SCOPE_OPERANDS),
-                         blocks_[link.to].region(field, link.cells));
+      transfer_stream(link).wait(maker.sync({}, {&source, 1}, WEIR_SYNC_SCOPE_OPERANDS),
+                                 blocks_[link.to].region(field, link.cells));
     }
   }
 
@@ -200,7 +201,7 @@ class JacobiBlocks {
     const weir::Stream& reader = blocks_[link.to].stream().stream;
     if (!overlap) {
       reader.wait(arrived);
-    } else if (&carrier(link) != &reader) {
+    } else if (&transfer_stream(link) != &reader) {
       reader.wait(arrived, blocks_[link.to].region(field, link.cells));
     }
   }

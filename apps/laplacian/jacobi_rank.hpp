@@ -96,12 +96,12 @@ class JacobiRank {
 
   /// Waits for the halo; checks `cancelled` periodically.
   void finish(const weir::Halo& halo, const std::atomic<bool>& cancelled) const {
-    constexpr std::chrono::milliseconds kLook{100};
+    constexpr std::chrono::milliseconds kCheckEvery{100};
     for (;;) {
       if (cancelled) throw weir::Error(WEIR_STATUS_CANCELLED, "the exchange was cancelled");
       const weir_status status = weir_halo_finish(
           halo.handle(),
-          std::chrono::nanoseconds(std::min<JacobiClock::duration>(kLook, left())).count());
+          std::chrono::nanoseconds(std::min<JacobiClock::duration>(kCheckEvery, left())).count());
       if (status != WEIR_STATUS_TIMEOUT || left() <= JacobiClock::duration::zero()) {
         return weir::check(status);
       }

@@ -185,12 +185,12 @@ class Raster final : public PipelineWorkload {
   Raster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
          const AppStreams& app_streams)
       : PipelineWorkload(runtime, app_streams, "raster", options.switches,
-                         StagePlaces::hosts_and_card),
+                         StagePlaces::hosts_and_device),
         output_(std::move(output)),
         options_(options),
         frames_(std::min(options.pictures, kUnderWay), DepthFrame(options.width, options.height)) {
-    if (card() != nullptr) {
-      raster_on_card_ = bin_stage(runtime, options.width, options.height);
+    if (device() != nullptr) {
+      raster_on_device_ = bin_stage(runtime, options.width, options.height);
     }
   }
 
@@ -239,7 +239,7 @@ class Raster final : public PipelineWorkload {
         "vertex", triangles, weir::into(bins),
         [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { scene_.bin(lit, out); },
         at(0));
-    if (raster_on_card_) return connect_card(pipeline, bins);
+    if (raster_on_device_) return connect_device(pipeline, bins);
     pipeline.stage(
         "raster", bins,
         [this](const BinTask& task, weir::StageContext context) {
@@ -248,9 +248,9 @@ class Raster final : public PipelineWorkload {
         at(1));
   }
   /// The device draws bins, and the host puts them together.
-  void connect_card(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
+  void connect_device(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
     const auto drawn = pipeline.tunnel<DrawnBin>("drawn bins");
-    connect_kernel(pipeline, "raster", bins, drawn, *raster_on_card_);
+    connect_kernel(pipeline, "raster", bins, drawn, *raster_on_device_);
     pipeline.stage(
         "blend", drawn,
         [this](const DrawnBin& bin, weir::StageContext context) {
@@ -274,12 +274,12 @@ class Raster final : public PipelineWorkload {
     }
   }
   void draw_bins(ChunkLoop& chunks, const std::vector<BinTask>& tasks, DepthFrame& frame) const {
-    if (!raster_on_card_) {
+    if (!raster_on_device_) {
       return chunks.run("raster", tasks.size(), [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) draw_bin(tasks[i], frame);
       });
     }
-    const auto drawn = chunks.carry<DrawnBin>("raster", *raster_on_card_, tasks);
+    const auto drawn = chunks.carry<DrawnBin>("raster", *raster_on_device_, tasks);
     chunks.run("blend", drawn.size(), [&](const ChunkPart& part) {
       for (std::size_t i = part.first; i < part.end; ++i) blend(drawn[i], frame);
     });
@@ -290,7 +290,7 @@ class Raster final : public PipelineWorkload {
   const std::string output_;
   const RasterOptions options_;
   const Scene scene_{options_};
-  std::optional<DeviceStage> raster_on_card_;
+  std::optional<DeviceStage> raster_on_device_;
   std::vector<DepthFrame> frames_;  ///< of the pictures in flight
   std::vector<Drawn> pictures_;
   ColourImage shown_;

@@ -34,16 +34,16 @@ class Reyes final : public PipelineWorkload {
   Reyes(std::string output, const ReyesOptions& options, const weir::Runtime& runtime,
         const AppStreams& app_streams)
       : PipelineWorkload(runtime, app_streams, "reyes", options.switches,
-                         StagePlaces::hosts_and_card),
+                         StagePlaces::hosts_and_device),
         output_(std::move(output)),
         patches_(teapot()),
         camera_(options.width, options.height),
         frame_(options.width, options.height) {
-    if (card_runs("cuda") && !baseline()) {
-      split_on_card_ = split_stage(runtime, camera_, relief());
+    if (device_runs("cuda") && !baseline()) {
+      split_on_device_ = split_stage(runtime, camera_, relief());
       most_diced_ = SmallPatch::kMostMicropolygons;
     }
-    if (card() != nullptr) dice_on_card_ = dice_stage(runtime, camera_, most_diced_);
+    if (device() != nullptr) dice_on_device_ = dice_stage(runtime, camera_, most_diced_);
   }
 
   /// Patches.
@@ -91,11 +91,11 @@ class Reyes final : public PipelineWorkload {
 
   void clear() override {
     frame_.clear();
-    split_by_card_ = 0;
+    split_by_device_ = 0;
   }
   std::uint64_t tasks_of(const weir_stage_info& stage) const override {
-    const bool by_card = split_on_card_ && std::string_view(stage.name) == "split";
-    return by_card ? split_by_card_ : stage.complete;
+    const bool by_device = split_on_device_ && std::string_view(stage.name) == "split";
+    return by_device ? split_by_device_ : stage.complete;
   }
 
   void connect(const weir::Pipeline& pipeline) override {
@@ -117,7 +117,7 @@ class Reyes final : public PipelineWorkload {
   /// patches without room are submitted again.
   void connect_split(const weir::Pipeline& pipeline, const weir::Tunnel<Patch>& patches,
                      const weir::Tunnel<SmallPatch>& small) {
-    if (!split_on_card_) {
+    if (!split_on_device_) {
       return pipeline.stage(
           "split", patches, weir::into(patches, small),
           [this](const Patch& patch, const weir::Outlet<Patch>& again,
@@ -125,22 +125,22 @@ class Reyes final : public PipelineWorkload {
           at(0));
     }
     const auto numbers = pipeline.tunnel<std::uint64_t>("numbers of patches");
-    weir::KernelStageOptions options = split_on_card_->options;
+    weir::KernelStageOptions options = split_on_device_->options;
     const std::size_t most = options.batch;  // for which there is scratch memory
     set_batches(options);
     options.batch = std::min(options.batch, most);
-    pipeline.kernel("split", patches, weir::into(patches, small, numbers), split_on_card_->kernel,
-                    *card(), options);
+    pipeline.kernel("split", patches, weir::into(patches, small, numbers), split_on_device_->kernel,
+                    *device(), options);
     weir::StageOptions alone = at(0);
     alone.workers = 1;
     pipeline.stage(
-        "count", numbers, [this](std::uint64_t number) { split_by_card_ += number; }, alone);
+        "count", numbers, [this](std::uint64_t number) { split_by_device_ += number; }, alone);
   }
 
   void connect_dice(const weir::Pipeline& pipeline, const weir::Tunnel<SmallPatch>& small,
                     const weir::Tunnel<Micropolygon>& polygons) {
-    if (dice_on_card_) {
-      return connect_kernel(pipeline, "dice", small, polygons, *dice_on_card_);
+    if (dice_on_device_) {
+      return connect_kernel(pipeline, "dice", small, polygons, *dice_on_device_);
     }
     pipeline.stage(
         "dice", small, weir::into(polygons),
@@ -170,7 +170,7 @@ class Reyes final : public PipelineWorkload {
   }
 
   std::vector<Micropolygon> diced(ChunkLoop& chunks, const std::vector<SmallPatch>& patches) {
-    if (dice_on_card_) return chunks.carry<Micropolygon>("dice", *dice_on_card_, patches);
+    if (dice_on_device_) return chunks.carry<Micropolygon>("dice", *dice_on_device_, patches);
     Collected<Micropolygon> polygons(chunks.parts());
     chunks.run("dice", patches.size(), [&](const ChunkPart& part) {
       const auto out = polygons.outlet(part);
@@ -206,9 +206,9 @@ class Reyes final : public PipelineWorkload {
   const std::string output_;
   const std::vector<Patch> patches_;
   const ReyesCamera camera_;
-  std::optional<DeviceStage> dice_on_card_;
-  std::optional<SplitStage> split_on_card_;
-  std::uint64_t split_by_card_ = 0;
+  std::optional<DeviceStage> dice_on_device_;
+  std::optional<SplitStage> split_on_device_;
+  std::uint64_t split_by_device_ = 0;
   std::size_t most_diced_ = SmallPatch::kMostOfPart;  ///< micropolygons of an item, at most
   DepthFrame frame_;
 };

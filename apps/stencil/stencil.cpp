@@ -122,7 +122,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
     runner_.watch();
     return true;
   }
-  void look(const LookAtPipeline& use) const override { runner_.look(use); }
+  void observe(const UsePipeline& use) const override { runner_.observe(use); }
 
   void save() const override {
     if (output_.empty()) return;

@@ -173,7 +173,7 @@ nlohmann::json measure_visits(const Arguments& arguments) {
 nlohmann::json measure(const Arguments& arguments) {
   if (arguments.verb() == "makespan") return measure_makespan(arguments);
   if (arguments.verb() == "visits") return measure_visits(arguments);
-  throw std::invalid_argument("'" + arguments.verb() + "' is none of makespan, visits");
+  throw std::invalid_argument("'" + arguments.verb() + "' is not one of makespan, visits");
 }
 
 void work(const Arguments& arguments) {

@@ -149,7 +149,7 @@ nlohmann::json measure(const Arguments& arguments) {
   if (arguments.verb() == "visits") return measure_visits(arguments);
   if (arguments.verb() == "makespan") return measure_makespan(arguments);
   throw std::invalid_argument("'" + arguments.verb() +
-                              "' is none of visits, makespan, ranks, rank-visits");
+                              "' is not one of visits, makespan, ranks, rank-visits");
 }
 
 }  // namespace

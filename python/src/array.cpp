@@ -166,7 +166,7 @@ Buffer::Buffer(SessionRef of, nb::object given, const weir_buffer_options& optio
     : session(std::move(of)), array(std::move(given)), device(std::move(there)) {
   session->require_open();
   if (nb::cast<bool>(array.attr("dtype").attr("hasobject"))) {
-    raise_type("an array of Python objects is no memory for devices: take a numeric dtype");
+    raise_type("a device cannot use an array of Python objects: take a numeric dtype");
   }
   if (PyObject_GetBuffer(array.ptr(), &memory, PyBUF_ANY_CONTIGUOUS) != 0) {
     PyErr_Clear();
@@ -263,7 +263,7 @@ std::shared_ptr<Buffer> own(const SessionRef& session, nb::object array, const c
 }
 
 /// Returns the CUDA domains.
-std::vector<weir_domain*> cards_of(const Session& session) {
+std::vector<weir_domain*> cuda_domains_of(const Session& session) {
   std::vector<weir_domain*> cards;
   const std::size_t count = weir_runtime_domain_count(session.handle());
   for (std::size_t i = 0; i < count; ++i) {
@@ -281,16 +281,16 @@ std::shared_ptr<Buffer> wrap(const SessionRef& session, nb::handle object, const
                              bool alias, weir_domain* domain) {
   session->require_open();
   const nb::object device = nb::module_::import_("weir._device");
-  const bool on_card = nb::cast<bool>(device.attr("is_on_card")(object));
-  if (!on_card && domain == nullptr) return own(session, array_of(object), name, alias);
+  const bool on_device = nb::cast<bool>(device.attr("is_on_device")(object));
+  if (!on_device && domain == nullptr) return own(session, array_of(object), name, alias);
   DeviceMemory memory;
   if (domain != nullptr) {
     memory.domains = {domain};
   } else {
-    memory.domains = cards_of(*session);
+    memory.domains = cuda_domains_of(*session);
     if (memory.domains.empty()) {
       raise_type("the " + class_of(object) +
-                 " is in the memory of a card: open the runtime with the domain 'cuda'");
+                 " is in the memory of a GPU: open the runtime with the domain 'cuda'");
     }
   }
   const nb::object found = device.attr("memory_of")(object);
@@ -305,7 +305,7 @@ nb::tuple open_dlpack(nb::handle object) {
   const nb::dlpack::dtype dtype = array.dtype();
   const char kind = dtype.code < 7 ? kKinds[dtype.code] : '\0';
   if (kind == '\0' || dtype.lanes != 1) {
-    raise_type("the elements of the " + class_of(object) + " are none of NumPy's");
+    raise_type("the elements of the " + class_of(object) + " have no type of NumPy");
   }
   nb::list shape, strides;
   for (std::size_t i = 0; i < array.ndim(); ++i) {

@@ -603,10 +603,10 @@ void define_runtime(nb::module_& m) {
           },
           "array"_a, "name"_a = nb::none(), "alias"_a = true, "domain"_a = nb::none(),
           "Makes a buffer of an array, without copying: a NumPy array, something with the buffer "
-          "protocol or DLPack, or an array on a CUDA card, by its interface or DLPack. alias="
+          "protocol or DLPack, or an array on a CUDA device, by its interface or DLPack. alias="
           "False: domains that could share the memory of the host get their own. domain: the one "
-          "in whose memory the array is; None: the host, or the card that has it. The buffer of "
-          "an array on a card has a new array of the host beside it, for what is downloaded.",
+          "in whose memory the array is; None: the host, or the device that has it. The buffer of "
+          "an array on a device has a new array of the host beside it, for what is downloaded.",
           nb::sig("def wrap(self, array: object, name: str | None = None, alias: bool = True, "
                   "domain: Domain | None = None) -> Buffer"))
       .def(

@@ -48,7 +48,7 @@ weir_status run_chunk(const weir_chunk* chunk, void* payload, weir_event* out_ev
 /// Returns the offset of the results of each item, and the end of the last ones.
 std::vector<std::size_t> offsets_of(std::uint64_t items, std::size_t bytes) {
   if (items == 0 || bytes == 0 || bytes % items != 0) {
-    raise_value(std::to_string(bytes) + " bytes of results are no equal parts for " +
+    raise_value(std::to_string(bytes) + " bytes of results cannot be divided equally among " +
                 std::to_string(items) + " items");
   }
   std::vector<std::size_t> offsets(items + 1);

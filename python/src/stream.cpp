@@ -11,7 +11,8 @@ namespace {
 
 void check_target(const Part& part) {
   if (part.readonly) {
-    raise_value("the array of buffer '" + part.buffer->name() + "' is read-only: it is no target");
+    raise_value("the array of buffer '" + part.buffer->name() +
+                "' is read-only: it cannot be written");
   }
 }
 

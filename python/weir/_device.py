@@ -16,7 +16,7 @@ _DEVICE_ORDINAL = 9           # of cuPointerGetAttribute()
 _LEGACY_STREAM = 1
 
 
-def is_on_card(given: Any) -> bool:
+def is_on_device(given: Any) -> bool:
     """Whether an array is in the memory of a GPU, by its own interface."""
     if hasattr(given, "__cuda_array_interface__"):
         return True
@@ -51,7 +51,7 @@ def _twin(shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dty
     """An array of the host with the same elements in the same order; the system allocates its
     pages at the first access."""
     if dtype.hasobject:
-        raise TypeError("an array of Python objects is no memory for devices: take a numeric dtype")
+        raise TypeError("a device cannot use an array of Python objects: take a numeric dtype")
     if math.prod(shape) == 0:
         raise ValueError("the array is empty: a buffer has at least one element")
     for order in "CF":
@@ -67,7 +67,7 @@ def _twin(shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dty
 def _by_interface(given: Any) -> tuple[int, np.ndarray, Any]:
     facts = given.__cuda_array_interface__
     if facts.get("mask") is not None:
-        raise TypeError("an array with a mask is no memory for devices")
+        raise TypeError("a device cannot use an array with a mask")
     address, readonly = facts["data"]
     dtype = np.dtype(facts["typestr"])
     if dtype.kind == "V" and facts.get("descr"):
@@ -93,7 +93,7 @@ def memory_of(given: Any) -> tuple[int, np.ndarray, Any]:
     """Address of an array in the memory of a device, an array of the host for it, and its owner."""
     if hasattr(given, "__cuda_array_interface__"):
         return _by_interface(given)
-    if is_on_card(given):
+    if is_on_device(given):
         return _by_dlpack(given)
     array = _weir._array_of(given)
     twin = _twin(array.shape, array.strides, array.dtype, not array.flags.writeable)

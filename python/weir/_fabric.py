@@ -118,7 +118,7 @@ class Producer:
         dtype = self._dtypes[handler]
         array = np.ascontiguousarray(items, dtype.base)
         if array.nbytes % dtype.itemsize:
-            raise ValueError(f"{array.nbytes} bytes are no whole items of {dtype.itemsize}")
+            raise ValueError(f"{array.nbytes} bytes are not a multiple of an item of {dtype.itemsize}")
         self._body.send(rank, handler, array, dtype.itemsize)
 
     def flush(self, timeout: float | None = None) -> None:

@@ -43,7 +43,7 @@ extern "C" void weir_python_grid(const weir_call* weir_call_, uint32_t weir_grou
 def address_of(function: Any) -> int:
     """The address of a function of ctypes."""
     if not isinstance(function, (ctypes._CFuncPtr, ctypes.c_void_p)):
-        raise TypeError(f"a {type(function).__name__} is no code: pass an address, a function of "
+        raise TypeError(f"a {type(function).__name__} is not code: pass an address, a function of "
                         "ctypes, or something with an 'address'")
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 

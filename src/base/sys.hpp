@@ -51,8 +51,8 @@ std::uint64_t memory_bytes() noexcept;
 bool bind_memory(void* address, std::size_t bytes, const std::vector<unsigned>& nodes,
                  bool only) noexcept;
 
-/// Returns the value of an environment variable, or nullptr; always nullptr in a program with more
-/// rights than its user (such as setuid).
+/// Returns the value of an environment variable, or nullptr; always nullptr in a program that
+/// runs with elevated privileges (such as setuid).
 const char* environment(const char* name) noexcept;
 
 }  // namespace weir::rt::sys

@@ -84,7 +84,7 @@ class PacketStreams {
     static_assert(sizeof fixed <= kLargestFixed);
     return send(to, kind, bytes_of(fixed), {&body, 1});
   }
-  /// Checks a packet and takes off all but its body. Throws Error if it is not the rank's next one.
+  /// Checks a packet and reduces it to its body. Throws Error if it is not the rank's next one.
   PacketKind open(Rank from, std::span<const std::byte>& packet);
 
   // When the last packet was sent or received, by a clock that set_time() sets.

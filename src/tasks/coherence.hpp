@@ -108,8 +108,8 @@ struct ArrivalEstimate {
 ///
 /// It enqueues all work in the streams of the queue places; nothing blocks. Operands order
 /// transfers and tasks within a place, events between places. Each device has an arena with a slot
-/// for each piece that has a copy there. If an arena is full, the slot whose piece is needed last
-/// is reused; the stream orders the reuse. One thread at a time.
+/// for each piece that has a copy there. If an arena is full, the slot whose next use is furthest
+/// away is reused; the stream orders the reuse. One thread at a time.
 ///
 /// Example: tasks on a piece that is valid on the host, with a place H in host memory and a place D
 /// on a device:
@@ -191,7 +191,8 @@ class Coherence {
     /// Returns a slot without a piece whose size is in [least, most], nullptr if there is none.
     ArenaSlot* unused_slot(std::uint64_t least, std::uint64_t most) const noexcept;
     /// Returns the slot that is cheapest to evict, none of a piece with this pin mark: first one
-    /// without the newest contents, then the one that is needed last, then one of the same size.
+    /// without the newest contents, then the one whose next use is furthest away, then one of the
+    /// same size.
     ArenaSlot* victim(std::uint64_t bytes, std::uint64_t pin) const noexcept;
     ArenaSlot& add(Owned<weir_buffer> buffer, std::uint64_t bytes);
     /// Moves a slot without a piece to the abandoned ones, because actions may still use it.

@@ -171,8 +171,8 @@ class FileTest(weir_cli.CliTest):
     def test_files_that_cannot_appear_are_refused_before_the_run(self):
         for option, file, expected in (
             ("--output", self.path("result.txt"), "extension '.txt'"),
-            ("--output", self.path("no/folder.npy"), "is no folder"),
-            ("--trace", self.path("no/folder.json"), "is no folder"),
+            ("--output", self.path("no/folder.npy"), "is not a folder"),
+            ("--trace", self.path("no/folder.json"), "is not a folder"),
         ):
             # A run would exceed its deadline, which is another exit code.
             with self.subTest(option=option, file=file):

@@ -139,7 +139,7 @@ def test_other_kinds_of_memory(card):
     buffers = [card.wrap(each) for each in memory]
     assert [str(each.dtype) for each in buffers] == ["uint8", "float64", "int32", "complex128"]
     assert buffers[2].array.ctypes.data == given.array.ctypes.data
-    with pytest.raises(TypeError, match="memory of a card"):
+    with pytest.raises(TypeError, match="memory of a GPU"):
         card.wrap(OnCard())
     with pytest.raises(BufferError):
         memory[0].append(1)  # it is exported

@@ -9,7 +9,7 @@ namespace weir::cli {
 
 /// Returns the devices of drivers that can be opened now, kind by kind: for each `domain`,
 /// `description`, `cores`, `memory_bytes` and `portable_kernels`, or `domain` and `problem`.
-/// Returns none when the program has more rights than its user, because drivers trust the user's
+/// Returns none when the program runs with elevated privileges, because drivers trust the user's
 /// environment variables.
 nlohmann::ordered_json available_devices();
 

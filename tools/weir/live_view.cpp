@@ -162,7 +162,7 @@ void LiveView::end_run() {
   const std::lock_guard lock(mutex_);
   running_ = false;
   std::string text;
-  watched_->look([&](const weir::PipelineState& state) { text = drawn(state, nullptr); });
+  watched_->observe([&](const weir::PipelineState& state) { text = drawn(state, nullptr); });
   show(text);
 }
 
@@ -172,7 +172,7 @@ void LiveView::watch() {
     if (!running_) continue;
     try {
       std::string text;
-      watched_->look([&](const weir::PipelineState& state) { text = period(state); });
+      watched_->observe([&](const weir::PipelineState& state) { text = period(state); });
       show(text);
     } catch (const std::exception&) {
       running_ = false;  // a view that fails does not end the run

@@ -29,7 +29,7 @@ void check_folder(const std::string& file) {
   if (folder.empty() || std::filesystem::is_directory(folder)) return;
   throw weir::Error(
       WEIR_STATUS_INVALID_ARGUMENT,
-      fmt::format("'{}' cannot be written: '{}' is no folder", file, folder.string()));
+      fmt::format("'{}' cannot be written: '{}' is not a folder", file, folder.string()));
 }
 
 /// Throws before a long run when a file's name has another ending than one of two.

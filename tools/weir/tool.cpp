@@ -126,8 +126,8 @@ std::string in_words(const std::string& what) {
       known.replace(at, 1, ", ");
       at += 2;
     }
-    return fmt::format("{}: '{}' is none of {}", option, what.substr(colon + 2, choice - colon - 2),
-                       known);
+    return fmt::format("{}: '{}' is not one of {}", option,
+                       what.substr(colon + 2, choice - colon - 2), known);
   }
   return what;
 }
