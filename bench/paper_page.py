@@ -28,9 +28,40 @@ def points_of(series):
     return [(x, y) for x, y in zip(series["x"], series["values"]) if y is not None]
 
 
+def has_numbers(figure):
+    return all(isinstance(x, (int, float)) for series in figure["series"] for x in series["x"])
+
+
 def is_drawn(figure):
-    xs = [x for series in figure["series"] for x in series["x"]]
-    return len(set(map(str, xs))) > 1 and all(isinstance(x, (int, float)) for x in xs)
+    return len({str(x) for series in figure["series"] for x in series["x"]}) > 1
+
+
+def bars(figure, left, top):
+    """A chart of a figure whose points have names: of each the values of all series, as shares of
+    the largest one."""
+    names = figure["series"][0]["x"]
+    wide = (WIDTH - LEFT - RIGHT) / len(names)
+    each = wide * 0.8 / len(figure["series"])
+    bottom = top + HEIGHT - BOTTOM
+    title = f"{figure['figure']}: {figure['title']}"
+    parts = [f'<text class="head" x="{left + 6}" y="{top + 14}">{escape(title[:56])}</text>']
+    for share in (0, 0.5, 1):
+        y = bottom - share * (HEIGHT - TOP - BOTTOM)
+        parts.append(f'<line class="axis" x1="{left + LEFT}" x2="{left + WIDTH - RIGHT}" y1="{y:.0f}" y2="{y:.0f}"/>'
+                     f'<text x="{left + LEFT - 4}" y="{y + 3:.0f}" text-anchor="end">{share:.0%}</text>')
+    for i, name in enumerate(names):
+        values = [series["values"][i] for series in figure["series"]]
+        most = max(value for value in values if value is not None)
+        begin = left + LEFT + i * wide + wide * 0.1
+        for number, value in enumerate(values):
+            high = (value or 0) / most * (HEIGHT - TOP - BOTTOM)
+            parts.append(f'<rect x="{begin + number * each:.1f}" y="{bottom - high:.1f}" width="{each:.1f}" '
+                         f'height="{high:.1f}" fill="{COLOURS[number % len(COLOURS)]}"/>')
+        parts.append(f'<text x="{begin + wide * 0.4:.0f}" y="{bottom + 14}" text-anchor="middle">{escape(name)}</text>')
+    legend = "".join(f'<tspan fill="{COLOURS[number % len(COLOURS)]}">{escape(series["name"])} </tspan>'
+                     for number, series in enumerate(figure["series"]))
+    parts.append(f'<text x="{left + LEFT}" y="{top + HEIGHT - 7}">time: {legend}</text>')
+    return "".join(parts)
 
 
 def panel(figure, left, top):
@@ -70,7 +101,7 @@ def panel(figure, left, top):
 def picture(figures):
     rows = -(-len(figures) // COLUMNS)
     width, height = COLUMNS * WIDTH, rows * HEIGHT
-    panels = "\n".join(panel(figure, i % COLUMNS * WIDTH, i // COLUMNS * HEIGHT)
+    panels = "\n".join((panel if has_numbers(figure) else bars)(figure, i % COLUMNS * WIDTH, i // COLUMNS * HEIGHT)
                        for i, figure in enumerate(figures))
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
             f"<style>{STYLE}</style>\n{panels}\n</svg>\n")
@@ -100,7 +131,7 @@ def section(figure):
     text = f"\n## {figure['figure']}: {figure['title']}\n\nThe paper: {figure['says']}\n"
     if figure["differs"]:
         text += f"\n{figure['differs']}\n"
-    if not is_drawn(figure) or len(figure["series"][0]["x"]) <= 4:
+    if not has_numbers(figure) or len(figure["series"][0]["x"]) <= 4:
         text += "\n" + values_of(figure)
     if figure["expectations"]:
         text += "\n" + table(["", "paper", "here", "expected", ""],

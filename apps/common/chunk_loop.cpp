@@ -112,7 +112,6 @@ std::size_t ChunkLoop::carry_in(const char* stage, const DeviceStage& code, Frei
   device_->stream.upload(freight.items.range(0, items.size()));
   if (code.counts()) device_->stream.upload(freight.number.all());
   device_->stream.compute(code.kernel, operands, scalars, stage);
-  synchronize();
   if (!code.counts()) return count * code.most();
   device_->stream.download(freight.number.all());
   synchronize();

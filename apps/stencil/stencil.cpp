@@ -29,7 +29,7 @@ namespace {
 using Region = weir_stencil_region;
 
 constexpr Preset kPresets[] = {
-    {"tiny", 150, 32, 0, 0}, {"small", 2048, 256, 0, 0}, {"paper", 4096, 256, 0, 0}};
+    {"tiny", 150, 32, 0, 0}, {"small", 2048, 512, 0, 0}, {"paper", 4096, 512, 0, 0}};
 constexpr double kOperations = 5;  ///< for a value and sweep
 
 /// The options of this application only.

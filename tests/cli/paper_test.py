@@ -43,6 +43,9 @@ class Paper(unittest.TestCase):
     def test_hosts_and_coprocessors(self):
         self.check("001", ("matmul", "cholesky", "pipelining"), 6)
 
+    def test_pipelines_with_a_device(self):
+        self.check("002", ("10, GTX 1080", "11"), 15)
+
     def test_a_shape_that_differs_is_an_error(self):
         """Damages a value of an earlier run, which is not measured again."""
         path = os.path.join(self.folder, "000.json")
@@ -69,7 +72,7 @@ class Paper(unittest.TestCase):
             self.assertEqual(result.returncode, 0, kept)
 
     def test_names_are_checked(self):
-        for arguments, words in ((["005"], "there is no paper '005': choose from 000, 001"),
+        for arguments, words in ((["005"], "there is no paper '005': choose from 000, 001, 002"),
                                  (["000", "--figures", "7z"], "paper 000 has no figure '7z'"),
                                  (["000", "--figures", "7a", "-o", "/nowhere/x"], "/nowhere/x.json")):
             result = weir("paper", *arguments)

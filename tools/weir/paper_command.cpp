@@ -25,7 +25,7 @@ class PaperCommand final : public Command {
     app.footer(
         "\nExamples:\n"
         "  weir paper 000\n"
-        "  weir paper 001 --quick\n"
+        "  weir paper 002 --quick\n"
         "  weir paper 000 --figures 7a,7b -o partitions\n");
     app.add_option("number", number_, numbers())->required();
     app.add_flag("--quick", options_.quick, "Fewer points, in less than two minutes");

@@ -40,21 +40,32 @@ constexpr DomainPreset kPresets[] = {
      "Tesla K40x, a core is an SMX. cores, clock: paper 001; gflops, memory_gbps: assumed shares "
      "of "
      "1680 GFLOP/s and 288 GB/s; link and launches: usual for CUDA, measured by others"},
+    {"sim:gtx-1080",
+     "cores=20,gbps=12,latency_us=8,gflops=355,memory_gbps=272,memory=8GB,launch_us=6,"
+     "enqueue_us=3,notice_us=10,allocation_us=50,allocation_gbps=50,pool=on",
+     "GeForce GTX 1080 of paper 002, a core is an SM. gflops: of floats, 0.8 of the vendor's 8873, "
+     "assumed; memory_gbps: 0.85 of the vendor's 320, assumed; link and launches: usual for CUDA "
+     "over PCIe 3, measured by others; pool: as of h100-pcie"},
+    {"sim:v100",
+     "cores=80,gbps=12,latency_us=8,gflops=140,memory_gbps=780,memory=16GB,launch_us=5,"
+     "enqueue_us=3,notice_us=10,allocation_us=50,allocation_gbps=50,pool=on",
+     "Tesla V100 PCIe of paper 002, a core is an SM. gflops: of floats, 0.8 of the vendor's 14000, "
+     "assumed; memory_gbps: 0.87 of the vendor's 900, assumed; others: as of gtx-1080"},
     {"sim:h100-pcie",
      "cores=114,gbps=55,latency_us=8,gflops=380,memory_gbps=1800,memory=80GB,launch_us=4,"
-     "enqueue_us=3,notice_us=8,allocation_us=50,allocation_gbps=100",
+     "enqueue_us=3,notice_us=8,allocation_us=50,allocation_gbps=100,pool=on",
      "H100 PCIe, a core is an SM. gflops: 0.85 of the vendor's 51 TFLOP/s of tensor cores, "
      "assumed; "
      "memory_gbps: 0.9 of the vendor's 2000, assumed; gbps: nvbandwidth, measured; launches: "
-     "measured by others"},
+     "measured by others; pool: weir allocates from a pool of CUDA"},
     {"sim:h100-sxm",
      "cores=132,gbps=55,latency_us=8,gflops=431,memory_gbps=3080,memory=80GB,launch_us=4,"
-     "enqueue_us=3,notice_us=8,allocation_us=50,allocation_gbps=100",
+     "enqueue_us=3,notice_us=8,allocation_us=50,allocation_gbps=100,pool=on",
      "H100 SXM. gflops: HPL of 55 to 59 TFLOP/s a GPU, measured; memory_gbps: 0.92 of the vendor's "
      "3350, assumed; others: as of h100-pcie"},
     {"sim:gh200",
      "cores=132,gbps=375,gbps_out=297,latency_us=2,gflops=431,memory_gbps=3400,memory=96GB,"
-     "launch_us=4,enqueue_us=3,notice_us=8,allocation_us=50,allocation_gbps=100",
+     "launch_us=4,enqueue_us=3,notice_us=8,allocation_us=50,allocation_gbps=100,pool=on",
      "GH200. gbps, gbps_out: NVLink-C2C, measured at KTH; memory_gbps: measured there; gflops: as "
      "of "
      "h100-sxm; latency_us: assumed"},

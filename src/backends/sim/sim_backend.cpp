@@ -46,6 +46,7 @@ void read_costs(const Settings& settings, SimModel& model) {
   model.notice_ns = microseconds(settings, "notice_us");
   model.link.allocation_ns = microseconds(settings, "allocation_us");
   model.link.allocation_bytes_per_s = settings.real("allocation_gbps", 0, 0, kMostGbps) * 1e9;
+  model.link.pools_memory = settings.choice("pool", {"off", "on"}) == 1;
 }
 
 void read_faults(const Settings& settings, SimFaultPlan& faults) {
@@ -130,6 +131,7 @@ class SimBackend final : public Backend {
            "enqueue_us=E       of the host, for each action it enqueues, likewise (default 0)\n"
            "notice_us=N        until the host learns that an action ended, likewise (default 0)\n"
            "allocation_us=A, allocation_gbps=B  of an instance's memory, likewise (default 0)\n"
+           "pool=off|on        on: memory that was released is allocated again in no time\n"
            "kernels=run|skip   skip: only the modelled time passes, without cores of the host\n"
            "order=host|device  what orders kernels and transfers: weir, or the queue of the "
            "device\n"
@@ -170,9 +172,9 @@ class SimBackend final : public Backend {
         "launch_us", "team_us",    "fork_us",    "contention", "memory_gbps", "kernels",
         "slow_by",   "slow_at_ms", "enqueue_us", "notice_us"};
     if (spec.kind != "host") {
-      known.insert(known.end(),
-                   {"gbps", "gbps_out", "latency_us", "row_us", "duplex", "order", "allocation_us",
-                    "allocation_gbps", "lost_at", "fail_allocation", "fail_copy", "fail_kernel"});
+      known.insert(known.end(), {"gbps", "gbps_out", "latency_us", "row_us", "duplex", "order",
+                                 "allocation_us", "allocation_gbps", "pool", "lost_at",
+                                 "fail_allocation", "fail_copy", "fail_kernel"});
     }
     return {spec, known};
   }

@@ -113,16 +113,24 @@ SimDevice::SimDevice(std::string name, const SimModel& model, std::vector<unsign
 Memory SimDevice::allocate(std::size_t bytes) {
   if (faults_) faults_->allocate();
   Memory memory = allocate_host_memory(bytes, info_.name);
-  if (model_.virtual_time) {
-    sys::Lock lock(mutex_);
-    for (std::int64_t& free_at : channel_free_at_ns_) {
-      free_at = std::max(free_at, clock_->now_ns()) + model_.link.allocation_time_ns(bytes);
-    }
+  if (!model_.virtual_time) return memory;
+  sys::Lock lock(mutex_);
+  const std::uint64_t pooled = std::min<std::uint64_t>(bytes, pooled_bytes_);
+  pooled_bytes_ -= pooled;
+  if (pooled == bytes) return memory;
+  for (std::int64_t& free_at : channel_free_at_ns_) {
+    free_at = std::max(free_at, clock_->now_ns()) + model_.link.allocation_time_ns(bytes - pooled);
   }
   return memory;
 }
 
-void SimDevice::release(Memory& memory) noexcept { release_host_memory(memory); }
+void SimDevice::release(Memory& memory) noexcept {
+  if (model_.link.pools_memory && !memory.adopted) {
+    sys::Lock lock(mutex_);
+    pooled_bytes_ += memory.bytes;
+  }
+  release_host_memory(memory);
+}
 
 bool SimDevice::reaches(const Device* peer) const noexcept {
   if (peer == nullptr || peer == this) return true;

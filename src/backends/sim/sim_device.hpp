@@ -45,6 +45,7 @@ class SimDevice final : public Device {
   const bool pin_;
   const std::shared_ptr<SimClock> clock_;
   std::int64_t channel_free_at_ns_[2] = {0, 0};  // virtual time: guarded by mutex_
+  std::uint64_t pooled_bytes_ = 0;               // likewise: released, and kept
   sys::Mutex mutex_;
   const std::unique_ptr<SimFaults> faults_;        // null: no faults
   std::unique_ptr<SimLink> link_;                  // real time

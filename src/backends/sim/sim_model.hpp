@@ -33,6 +33,7 @@ struct SimLinkModel {
   bool full_duplex = true;
   std::int64_t allocation_ns = 0;     ///< virtual time: of an instance, before its first copy
   double allocation_bytes_per_s = 0;  ///< likewise; 0: no time
+  bool pools_memory = false;          ///< released memory is allocated again in no time
 
   /// Time the link is occupied by a transfer of a region.
   std::int64_t transfer_ns(SimDirection direction, const Region& region) const noexcept {

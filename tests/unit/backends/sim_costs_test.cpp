@@ -143,6 +143,23 @@ TEST(SimCosts, MemoryOfAnInstanceIsAllocatedOnce) {
   EXPECT_DOUBLE_EQ(microseconds(runtime), 500 + 500 + 2 * 1000);
 }
 
+TEST(SimCosts, APoolAllocatesReleasedMemoryInNoTime) {
+  const Runtime runtime = device("allocation_us=500,pool=on");
+  const Place place = runtime.domain(0).place();
+  const Stream stream = place.stream();
+  double before = 0;
+  const auto upload = [&](std::size_t bytes) {
+    const Buffer data = runtime.buffer(bytes, "data");
+    before = microseconds(runtime);
+    stream.upload(data.all());
+    stream.synchronize();
+    return microseconds(runtime) - before;
+  };
+  EXPECT_DOUBLE_EQ(upload(kMegabyte), 500 + 1000);
+  EXPECT_DOUBLE_EQ(upload(kMegabyte), 1000);
+  EXPECT_DOUBLE_EQ(upload(2 * kMegabyte), 500 + 2000);
+}
+
 /// Runs a tile kernel on tiles of order 100 and returns the time in us.
 double tile_time(const Runtime& runtime, const char* name, std::size_t operands,
                  const std::vector<Scalar>& scalars) {

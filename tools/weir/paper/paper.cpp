@@ -14,6 +14,7 @@
 
 #include <paper_000.json.h>
 #include <paper_001.json.h>
+#include <paper_002.json.h>
 #include "command_line.hpp"
 #include "common/file.hpp"
 #include "interruption.hpp"
@@ -99,7 +100,8 @@ std::string verdict_of(const Json& judgement) {
 }  // namespace
 
 const std::vector<Description>& descriptions() {
-  static const std::vector<Description> all = {{"000", paper_000_json}, {"001", paper_001_json}};
+  static const std::vector<Description> all = {
+      {"000", paper_000_json}, {"001", paper_001_json}, {"002", paper_002_json}};
   return all;
 }
 
