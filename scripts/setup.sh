@@ -42,7 +42,7 @@ packages_of() {
     "debian bench") echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
                  libopenmpi-dev openmpi-bin gfortran libcoarrays-openmpi-dev
                  $(! apt-cache show libomp-16-dev >/dev/null 2>&1 || echo clang-16 libomp-16-dev)" ;;
-    "debian lint") echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev codespell" ;;
+    "debian lint") echo "clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev codespell llvm" ;;
     "debian release") echo "debootstrap dpkg-dev file lintian python3-venv python3-dev gfortran
                    libopenmpi-dev libmpich-dev" ;;
     "debian fuzz") echo "clang-16 libclang-rt-16-dev llvm-16" ;;
