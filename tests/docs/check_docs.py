@@ -39,7 +39,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-unused-
 LANGUAGES = {
     # word of the fence: suffix, header that bodies see, flags
     "c": (".c", "weir/weir.h", ["-std=gnu99", *WARNINGS]),
-    "cpp": (".cpp", "weir/weir.hpp", ["-std=c++20", *WARNINGS]),
+    "cpp": (".cpp", "weir/weir.hpp", ["-std=c++20", "-pthread", *WARNINGS]),
     "fortran": (".f90", None, ["-std=f2018", "-Wall", "-Werror"]),
     "python": (".py", None, []),
 }
@@ -118,7 +118,8 @@ class DocsTest:
             self.precompiled, self.root / "include", self.root / "include/hstreams")])
 
     def precompile(self):
-        """Reads the header of C++ once for all blocks that include it."""
+        """Reads the header of C++ once for all blocks that include it. GCC takes it only where it is
+        compiled with the same options."""
         _, name, standard = LANGUAGES["cpp"]
         header = self.precompiled / name
         header.parent.mkdir(parents=True)
