@@ -44,9 +44,9 @@ CommandOption CommandOptions::add(const char* name, T& value, const std::string&
 }
 
 CommandOption CommandOptions::add(const char* name,
-                                  std::function<void(const std::string& word)> set,
+                                  const std::function<void(const std::string& word)>& set,
                                   const std::string& text) {
-  return CommandOption(command_.add_option_function<std::string>(name, std::move(set), text));
+  return CommandOption(command_.add_option_function<std::string>(name, set, text));
 }
 
 CommandOption CommandOptions::flag(const char* name, bool& value, const std::string& text) {

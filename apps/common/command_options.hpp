@@ -42,7 +42,7 @@ class CommandOptions {
   template <class T>
   CommandOption add(const char* name, T& value, const std::string& text);
   /// An option with a value that `set` gets.
-  CommandOption add(const char* name, std::function<void(const std::string& word)> set,
+  CommandOption add(const char* name, const std::function<void(const std::string& word)>& set,
                     const std::string& text);
   /// An option without a value, which sets a variable.
   CommandOption flag(const char* name, bool& value, const std::string& text);

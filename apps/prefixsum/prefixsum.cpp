@@ -134,7 +134,8 @@ class PrefixSum final : public Workload {
       const double relative = scale > 0 ? error / scale : error;
       worst = worse(worst, relative);
     }
-    constexpr auto kOfPieces = static_cast<double>(2 * kScanPiece + 2 * CHUNK / kScanPiece + 32);
+    constexpr auto kPieces = CHUNK / kScanPiece;
+    constexpr auto kOfPieces = static_cast<double>(2 * kScanPiece + 2 * kPieces + 32);
     const auto parts = static_cast<double>(tiles() * sums_.rows());
     return {
         {"max |y - reference| / (eps (|x[0]| + ... + |x[i]|))", worst, (kOfPieces + parts) / 2}};

@@ -241,14 +241,16 @@ std::size_t Reyes::stray_pixels() const {
   const auto width = static_cast<int>(frame_.width()), height = static_cast<int>(frame_.height());
   const double scale = height / (2 * std::tan(std::acos(-1.0) / 6));
   std::vector<bool> near(frame_.width() * frame_.height()), hit(near.size());
-  const auto index = [&](int x, int y) { return static_cast<std::size_t>(y * width + x); };
-  const auto steps =
-      static_cast<std::size_t>(height / 2 + 16);  // a patch is less than half as high
+  const auto index = [&](int x, int y) {
+    return static_cast<std::size_t>(y) * frame_.width() + static_cast<std::size_t>(x);
+  };
+  const std::size_t steps = frame_.height() / 2 + 16;  // a patch is less than half as high
   for (const Patch& patch : patches_) {
     for (std::size_t i = 0; i < steps * steps; ++i) {
       const auto last = static_cast<double>(steps - 1);
-      const auto point = point_of(patch, static_cast<double>(i % steps) / last,
-                                  static_cast<double>(i / steps) / last);
+      const std::size_t row = i / steps, column = i % steps;
+      const auto point =
+          point_of(patch, static_cast<double>(column) / last, static_cast<double>(row) / last);
       const double away = 3 - point[2];
       const int x = static_cast<int>(std::floor(point[0] / away * scale + width / 2.0));
       const int y = static_cast<int>(std::floor(point[1] / away * scale + height / 2.0));

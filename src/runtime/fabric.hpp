@@ -162,7 +162,7 @@ struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {
 struct weir_fabric final : weir::rt::Handle<weir_fabric>, weir::rt::Fabric {
   static constexpr const char* kNoun = "fabric";
   using Fabric::Fabric;
-  ~weir_fabric() { stop_listening(); }  // before its last virtual functions are the base's
+  ~weir_fabric() override { stop_listening(); }  // before its last virtual functions are the base's
 };
 
 namespace weir::rt {
