@@ -51,7 +51,7 @@ def bars(figure, left, top):
                      f'<text x="{left + LEFT - 4}" y="{y + 3:.0f}" text-anchor="end">{share:.0%}</text>')
     for i, name in enumerate(names):
         values = [series["values"][i] for series in figure["series"]]
-        most = max(value for value in values if value is not None)
+        most = max((value for value in values if value), default=1)
         begin = left + LEFT + i * wide + wide * 0.1
         for number, value in enumerate(values):
             high = (value or 0) / most * (HEIGHT - TOP - BOTTOM)

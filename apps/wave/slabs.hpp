@@ -188,7 +188,7 @@ class Slabs {
     weir::Region source, target;
 
     /// The slab whose stream makes the transfer: one with a memory of its own.
-    const Slab<T>& transfer_stream() const { return to->stream->memory != nullptr ? *to : *from; }
+    const Slab<T>& transfer_slab() const { return to->stream->memory != nullptr ? *to : *from; }
   };
 
   void cut(const AppStreams& app_streams, std::size_t block) {
@@ -293,7 +293,7 @@ class Slabs {
     for (const Halo& halo : all) await_edge(halo);
     std::vector<weir::Event> arrived;
     for (const Halo& halo : all) {
-      arrived.push_back(halo.transfer_stream().stream->stream.transfer(
+      arrived.push_back(halo.transfer_slab().stream->stream.transfer(
           {halo.from->stream->memory, halo.source.buffer, halo.source.region},
           {halo.to->stream->memory, halo.target.buffer, halo.target.region}));
     }
@@ -301,7 +301,7 @@ class Slabs {
   }
 
   void await_edge(const Halo& halo) const {
-    const weir::Stream &transfer_stream = halo.transfer_stream().stream->stream,
+    const weir::Stream &transfer_stream = halo.transfer_slab().stream->stream,
                        &maker = halo.from->stream->stream;
     if (!overlap_) {
       transfer_stream.wait(maker.barrier());
@@ -315,7 +315,7 @@ class Slabs {
     const weir::Stream& reader = halo.to->stream->stream;
     if (!overlap_) {
       reader.wait(arrived);
-    } else if (&halo.transfer_stream().stream->stream != &reader) {
+    } else if (&halo.transfer_slab().stream->stream != &reader) {
       reader.wait(arrived, halo.target);
     }
   }

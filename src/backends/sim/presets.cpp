@@ -45,7 +45,7 @@ constexpr DomainPreset kPresets[] = {
      "enqueue_us=3,notice_us=10,allocation_us=50,allocation_gbps=50,pool=on",
      "GeForce GTX 1080 of paper 002, a core is an SM. gflops: of floats, 0.8 of the vendor's 8873, "
      "assumed; memory_gbps: 0.85 of the vendor's 320, assumed; link and launches: usual for CUDA "
-     "over PCIe 3, measured by others; pool: as of h100-pcie"},
+     "over PCIe 3, measured by others; allocation: assumed; pool: as of h100-pcie"},
     {"sim:v100",
      "cores=80,gbps=12,latency_us=8,gflops=140,memory_gbps=780,memory=16GB,launch_us=5,"
      "enqueue_us=3,notice_us=10,allocation_us=50,allocation_gbps=50,pool=on",
