@@ -5,13 +5,14 @@
   proof.py suite         all tests of the build, with a part of the proof: what `make test` runs
   proof.py long          the amounts for a night; --scale 0.1 for a tenth of them
   proof.py long --only TEXT --save FILE
-  proof.py long --resume FILE  keeps each result there, and runs those that a run which was cut short
-                               has not come to, or that failed
+  proof.py long --resume FILE  keeps each result there, and runs only what has no result yet, or failed;
+                               a result holds until a file outside docs changes
 
 Each test prints `proof: AMOUNT`; this prints one table of them: test, amount, result, time.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -61,7 +62,7 @@ ITEMS = [
     Item("random shares on the scheduler", "scheduled_shares",
          amount={"WEIR_TEST_PROGRAMS": 10**6}),
     Item("weak memory (Relacy)", "relacy", arguments=(10**7,)),
-    Item("cards that break", "device_faults"),
+    Item("devices that break", "device_faults"),
     Item("code that throws", "throwing"),
     Item("traces without a disk", "cli_trace_disk"),
     *(Item(f"bad {what}", f"fuzz_{name}",
@@ -160,11 +161,20 @@ def commit():
                           text=True).stdout.strip() or "unknown"
 
 
+def code():
+    """Returns a hash of the committed files that can change a result: all outside docs."""
+    listed = subprocess.run(["git", "ls-tree", "HEAD"], cwd=ROOT, check=True, capture_output=True,
+                            text=True).stdout
+    trees = [line for line in listed.splitlines()
+             if not re.search(r"\t(docs|.*\.md|\.git[^/]*)$", line)]
+    return hashlib.sha256("\n".join(trees).encode()).hexdigest()[:12]
+
+
 class Kept:
-    """The rows of earlier runs of one commit and one scale, in a file that grows with each."""
+    """The rows of earlier runs of one code and one scale, in a file that grows with each."""
 
     def __init__(self, file, scale):
-        self.file, self.of_run, self.rows = file, {"commit": commit(), "scale": scale}, {}
+        self.file, self.of_run, self.rows = file, {"code": code(), "scale": scale}, {}
         if file and file.exists():
             lines = [json.loads(line) for line in file.read_text().splitlines()]
             if lines and lines[0] != self.of_run:
