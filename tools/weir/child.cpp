@@ -161,7 +161,7 @@ std::string find_program(const std::string& name) {
   const char* const path = secure_getenv("PATH");
   std::stringstream folders(path != nullptr ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
     if (access(file.c_str(), X_OK) == 0) return file;
   }
   return {};

@@ -157,7 +157,7 @@ std::string backends_page(const Json& backends) {
   return page;
 }
 
-std::vector<std::string> words_of(std::string text) {
+std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t end = std::min(text.find(' ', from), text.size());

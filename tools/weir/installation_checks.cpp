@@ -240,11 +240,13 @@ std::string cmake_version_in(const fs::path& folder) {
   return std::regex_search(text, match, version) ? match[1].str() : "an unknown version";
 }
 
+constexpr const char* kCMakeFolder = WEIR_LIBDIR "/cmake/weir";
+
 Finding check_cmake(const OwnFiles& own) {
   const std::string check = "CMake";
   for (const fs::path& prefix : prefixes_of_cmake()) {
-    for (const char* const below : {"", WEIR_LIBDIR "/cmake/weir", "lib/cmake/weir",
-                                    "lib64/cmake/weir", "share/cmake/weir"}) {
+    for (const char* const below :
+         {"", kCMakeFolder, "lib/cmake/weir", "lib64/cmake/weir", "share/cmake/weir"}) {
       const fs::path folder = real_path(prefix / below);
       std::error_code ignored;
       if (folder.empty() || !fs::exists(folder / "weir-config.cmake", ignored)) continue;

@@ -262,9 +262,8 @@ void Figures::run(apps::Application& application) {
   }
   const char* const name = application.name();
   add(6, name, "streams", {"without", "with"}, {seconds(application, domains, kWithout), best});
-  add(7, name, "places", {shape.places.begin(), shape.places.end()}, std::move(over_places));
-  add(8, name, "tiles along an edge", {shape.tiles.begin(), shape.tiles.end()},
-      std::move(over_tiles));
+  add(7, name, "places", {shape.places.begin(), shape.places.end()}, over_places);
+  add(8, name, "tiles along an edge", {shape.tiles.begin(), shape.tiles.end()}, over_tiles);
   add(9, name, "devices", {1, 2},
       {seconds(application, domains, tuner::kDefault),
        seconds(application, domains + "," + domains, tuner::kDefault)});

@@ -197,7 +197,7 @@ class Adviser {
   }
 
   std::string ordered_copies() const {
-    const std::string words = ": they come after the kernels before, in the same memory or stream";
+    std::string words = ": they come after the kernels before, in the same memory or stream";
     if (choices_.queue) return words;
     if (choices_.streams && streams_of_a_place() == 1) {
       return words + "; a second stream, with memory of its own, hides them";
