@@ -119,7 +119,7 @@ struct EventSlot {
   bool forged = false;
 };
 
-/// Memory that is no handle, but as large as one.
+/// Memory that is not a handle, but as large as one.
 alignas(64) unsigned char junk[4096];
 
 /// The first `kept` slots are not for new objects.
@@ -181,7 +181,7 @@ std::uint64_t read_and_write(const weir_view& view, std::uint8_t value) {
   return sum;
 }
 
-weir_status touch(const weir_call* call) {
+weir_status write_operands(const weir_call* call) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < call->operand_count; ++i) {
     const weir_view& view = call->operands[i];
@@ -218,7 +218,7 @@ weir_status use_team(const weir_call* call) {
   weir_team_run(call->team, run_member, &members);
   require(members.indices == 6 * weir_team_size(call->team), "each member runs once");
   if (choice % 4 == 3) weir_team_barrier(call->team);
-  return touch(call);
+  return write_operands(call);
 }
 
 weir_status fail(const weir_call* call) {
@@ -304,7 +304,7 @@ class Interpreter {
   void run(Choices in) {
     for (std::size_t i = 0; i < kKept; ++i) keep(i);
     created_ = 0;
-    for (std::size_t calls = 0; calls < kCalls && !in.over(); ++calls) call(in);
+    for (std::size_t calls = 0; calls < kCalls && !in.exhausted(); ++calls) call(in);
     settle();
     clean();
   }
@@ -383,7 +383,7 @@ class Interpreter {
   /// Takes a new runtime into the table and gives it kernels.
   void adopt(Slot<weir_runtime>& slot, weir_runtime* runtime) {
     slot = {runtime, Life::live, runtime, nullptr};
-    const std::pair<const char*, weir_host_function> functions[] = {{"fuzz.touch", touch},
+    const std::pair<const char*, weir_host_function> functions[] = {{"fuzz.touch", write_operands},
                                                                     {"fuzz.team", use_team},
                                                                     {"fuzz.fail", fail},
                                                                     {"fuzz.throw", throw_something},
@@ -584,7 +584,7 @@ class Interpreter {
                                                                &Interpreter::wait_in_stream,
                                                                &Interpreter::misuse_inside,
                                                                &Interpreter::wait,
-                                                               &Interpreter::look_at_event,
+                                                               &Interpreter::query_event,
                                                                &Interpreter::on_complete,
                                                                &Interpreter::synchronize,
                                                                &Interpreter::cancel,
@@ -596,11 +596,11 @@ class Interpreter {
                                                                &Interpreter::create_buffer,
                                                                &Interpreter::wrap_buffer,
                                                                &Interpreter::destroy_buffer,
-                                                               &Interpreter::look_at_buffer,
+                                                               &Interpreter::query_buffer,
                                                                &Interpreter::add_kernel,
                                                                &Interpreter::find_kernel,
                                                                &Interpreter::find_domain,
-                                                               &Interpreter::look_around,
+                                                               &Interpreter::query_runtime,
                                                                &Interpreter::trace,
                                                                &Interpreter::without_runtime,
                                                                &Interpreter::create_runtime,
@@ -651,11 +651,11 @@ class Interpreter {
     }
     choose_size(in, compute);
     weir_event event = WEIR_EVENT_INIT;
-    const bool evented = !in.one_in(4);
+    const bool has_event = !in.one_in(4);
     const std::uint64_t before = count_before(stream);
     enqueued(weir_stream_compute(stream.handle, in.one_in(64) ? nullptr : &compute,
-                                 evented ? &event : nullptr),
-             stream, before, evented ? &event : nullptr);
+                                 has_event ? &event : nullptr),
+             stream, before, has_event ? &event : nullptr);
   }
 
   void misuse_inside(Choices& in) {
@@ -762,7 +762,7 @@ class Interpreter {
     require(index == kMost || index < std::max<std::size_t>(count, 1), "an index of the list");
   }
 
-  void look_at_event(Choices& in) {
+  void query_event(Choices& in) {
     const Slot<weir_runtime> runtime = runtimes_.pick(in);
     const weir_event event = this->event(in).event;
     weir_event_info info = WEIR_EVENT_INFO_INIT;
@@ -956,7 +956,7 @@ class Interpreter {
     buffers_.kill(buffer.handle);
   }
 
-  void look_at_buffer(Choices& in) {
+  void query_buffer(Choices& in) {
     const Slot<weir_buffer> buffer = buffers_.pick(in);
     const Slot<weir_runtime> runtime = runtimes_.pick(in);
     weir_buffer_info info = WEIR_BUFFER_INFO_INIT;
@@ -984,7 +984,7 @@ class Interpreter {
     Once* const payload = new_payload(runtime.handle);
     std::array<weir_implementation, 3> codes;
     for (weir_implementation& code : codes) {
-      code = {in.from(backends), in.one_in(16) ? nullptr : touch, payload};
+      code = {in.from(backends), in.one_in(16) ? nullptr : write_operands, payload};
     }
     const std::string name = "own" + std::to_string(serial_++);
     weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
@@ -1046,7 +1046,7 @@ class Interpreter {
     ended(weir_domain_get_info(domain.handle, in.one_in(32) ? nullptr : &info), domain);
   }
 
-  void look_around(Choices& in) {
+  void query_runtime(Choices& in) {
     const Slot<weir_runtime> runtime = runtimes_.pick(in);
     weir_stats stats = WEIR_STATS_INIT;
     choose_size(in, stats);

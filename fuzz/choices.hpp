@@ -11,8 +11,8 @@ class Choices {
  public:
   Choices(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
 
-  bool over() const noexcept { return at_ == end_; }
-  std::uint8_t byte() noexcept { return over() ? std::uint8_t{0} : *at_++; }
+  bool exhausted() const noexcept { return at_ == end_; }
+  std::uint8_t byte() noexcept { return exhausted() ? std::uint8_t{0} : *at_++; }
   std::size_t below(std::size_t bound) noexcept { return byte() % bound; }
   bool one_in(std::size_t count) noexcept { return below(count) == count - 1; }
   template <class T, std::size_t count>

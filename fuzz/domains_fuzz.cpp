@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   } catch (const weir::rt::Error& error) {
     const weir_status status = error.status();
     weir::fuzz::require(status == WEIR_STATUS_INVALID_ARGUMENT || status == WEIR_STATUS_NOT_FOUND ||
-                            status == WEIR_STATUS_UNAVAILABLE,  // of threads, for many cards
+                            status == WEIR_STATUS_UNAVAILABLE,  // of threads, for many devices
                         "a bad specification is the caller's mistake");
     weir::fuzz::require(*error.what() != '\0', "a refusal has a message");
     ++weir::fuzz::refused;

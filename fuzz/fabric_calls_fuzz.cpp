@@ -62,9 +62,9 @@ weir_status take_items(const weir_items* items) {
   return items->count % 7 == 6 ? WEIR_STATUS_KERNEL_ERROR : WEIR_STATUS_OK;
 }
 
-void hear(unsigned from, const void*, std::size_t, void* heard) {
+void receive(unsigned from, const void*, std::size_t, void* received) {
   require(from == 0, "there is one rank");
-  ++*static_cast<std::size_t*>(heard);
+  ++*static_cast<std::size_t*>(received);
 }
 
 class Interpreter {
@@ -74,7 +74,7 @@ class Interpreter {
     options.transport = "self";
     options.progress = "caller";
     require(worked(weir_fabric_open(&options, &fabric_)), "a rank alone joins");
-    for (std::size_t call = 0; call < kMostCalls && !in.over(); ++call) step(in);
+    for (std::size_t call = 0; call < kMostCalls && !in.exhausted(); ++call) step(in);
     for (auto& conveyor : conveyors_) end(conveyor);
     for (auto& halo : halos_) end(halo);
     for (auto& grid : grids_) weir_grid_destroy(std::exchange(grid, nullptr));
@@ -121,7 +121,9 @@ class Interpreter {
   void messages(Choices& in) {
     const std::array<unsigned char, kBytes> message{};
     switch (in.below(4)) {
-      case 0: ended(weir_fabric_listen(fabric_, in.one_in(3) ? nullptr : hear, &heard_)); break;
+      case 0:
+        ended(weir_fabric_listen(fabric_, in.one_in(3) ? nullptr : receive, &received_));
+        break;
       case 1: ended(weir_fabric_progress(fabric_, in.from({0, 1, 1000}))); break;
       default:
         ended(weir_fabric_send(fabric_, in.from(kRanks), in.one_in(20) ? nullptr : message.data(),
@@ -341,7 +343,7 @@ class Interpreter {
   }
 
   weir_fabric* fabric_ = nullptr;
-  std::size_t heard_ = 0;
+  std::size_t received_ = 0;
   std::array<Window, kObjects> windows_;
   std::array<weir_grid*, kObjects> grids_{};
   std::array<Halo, kObjects> halos_;

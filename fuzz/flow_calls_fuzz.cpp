@@ -64,7 +64,7 @@ weir_status ended(weir_status status) {
 
 // ---- Kernels, chunks, stages --------------------------------------------------------------------
 
-weir_status touch(const weir_call* call) {
+weir_status write_operands(const weir_call* call) {
   for (std::size_t i = 0; i < call->operand_count; ++i) {
     const weir_view& view = call->operands[i];
     if (view.access & WEIR_ACCESS_WRITE) {
@@ -208,7 +208,7 @@ class Interpreter {
       weir_domain* const domain = weir_runtime_get_domain(runtime_, i);
       require(weir_domain_partition(domain, 1, false, &places_[i]) == WEIR_STATUS_OK, "a place");
     }
-    add_kernel("flow.touch", touch);
+    add_kernel("flow.touch", write_operands);
     add_kernel("flow.fail", fail);
     add_portable_kernel();
     add_policy();
@@ -218,7 +218,7 @@ class Interpreter {
   Interpreter& operator=(const Interpreter&) = delete;
 
   void run(Choices in) {
-    for (std::size_t calls = 0; calls < kMostCalls && !in.over(); ++calls) call(in);
+    for (std::size_t calls = 0; calls < kMostCalls && !in.exhausted(); ++calls) call(in);
     for (weir_queue*& queue : queues_) weir_queue_destroy(std::exchange(queue, nullptr));
     for (auto& share : shares_) end(share);
     for (auto& pipeline : pipelines_) end(pipeline);
@@ -356,12 +356,12 @@ class Interpreter {
                     info.completed <= info.submitted,
                 "a queue knows what it did");
         break;
-      default: renew_buffer(in); break;
+      default: replace_buffer(in); break;
     }
   }
 
   /// Destroys a buffer that tasks may use, and makes another.
-  void renew_buffer(Choices& in) {
+  void replace_buffer(Choices& in) {
     alignas(64) static unsigned char there[kBuffers][kBytes];
     const std::size_t number = in.below(kBuffers);
     weir_buffer*& chosen = buffers_[number];
@@ -507,14 +507,14 @@ class Interpreter {
       case 0:
       case 1: ended(weir_pipeline_start(chosen->handle)); break;
       case 5: ended(weir_pipeline_run(chosen->handle)); break;
-      case 6: look_inside(in, chosen->handle); break;
+      case 6: query_state(in, chosen->handle); break;
       case 2: ended(weir_pipeline_wait(chosen->handle, in.from(kTimeouts))); break;
       case 3: ended(weir_pipeline_cancel(chosen->handle)); break;
       default: ended(weir_pipeline_get_info(chosen->handle, &info, nullptr, 0)); break;
     }
   }
 
-  static void look_inside(Choices& in, weir_pipeline* pipeline) {
+  static void query_state(Choices& in, weir_pipeline* pipeline) {
     weir_stage_state stage = WEIR_STAGE_STATE_INIT;
     weir_tunnel_state tunnel = WEIR_TUNNEL_STATE_INIT;
     std::int64_t age = 0;

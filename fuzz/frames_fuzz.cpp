@@ -25,7 +25,7 @@ constexpr std::size_t kPacketBytes = 256, kMostPackets = 32, kMostOperations = 6
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : data_(data), left_(size) {}
-  bool over() const noexcept { return left_ == 0; }
+  bool exhausted() const noexcept { return left_ == 0; }
   std::uint8_t byte() noexcept {
     if (left_ == 0) return 0;
     --left_;
@@ -43,7 +43,7 @@ class Input {
 
 using Packet = std::vector<std::byte>;
 
-/// What is under way, which the input gets at.
+/// Packets in flight, which the input can change.
 struct Wire {
   std::deque<Packet> packets;
 };
@@ -117,7 +117,7 @@ class Session {
   }
 
   void run() {
-    while (!input_.over()) step();
+    while (!input_.exhausted()) step();
     for (std::size_t pass = 0; pass < 4 * kMostPackets; ++pass) transport_.progress(watcher_);
     if (watcher_.has_lost()) ++weir::fuzz::refused;
     transport_.drop(1, "is dropped at the end");

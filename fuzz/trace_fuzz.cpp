@@ -1,4 +1,4 @@
-// The reader of recordings, and what a report makes of them.
+// The reader of recordings, and the report that is made from them.
 #include "common/input_error.hpp"
 #include "report/trace_file.hpp"
 #include "target.hpp"

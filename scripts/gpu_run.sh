@@ -56,7 +56,7 @@ rm -rf results results.tar.gz
 mkdir -p results "$XDG_CACHE_HOME"
 
 if ! bin/weir info --domains "host,$domain" --json >results/info.json 2>results/info.log; then
-  echo "run: there is no card that weir can use: $(cat results/info.log)" >&2
+  echo "run: there is no GPU that weir can use: $(cat results/info.log)" >&2
   exit 2
 fi
 

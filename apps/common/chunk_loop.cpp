@@ -73,13 +73,13 @@ void ChunkLoop::run(const char* stage, std::size_t items,
   }
 }
 
-std::span<const std::byte> ChunkLoop::carry(const char* stage, const DeviceStage& code,
-                                            std::span<const std::byte> items) {
+std::span<const std::byte> ChunkLoop::offload(const char* stage, const DeviceStage& code,
+                                              std::span<const std::byte> items) {
   begin_chunk(stage, items.size() / code.item_bytes);
   if (items.empty()) return {};
   Freight& freight = freights_[stage];
   try {
-    const std::size_t bytes = carry_in(stage, code, freight, items) * code.made_bytes;
+    const std::size_t bytes = run_kernel(stage, code, freight, items) * code.made_bytes;
     if (bytes > 0) device_->stream.download(freight.made.range(0, bytes));
     synchronize();
     return {freight.made.data(), bytes};
@@ -90,8 +90,8 @@ std::span<const std::byte> ChunkLoop::carry(const char* stage, const DeviceStage
 }
 
 /// Returns how many items the kernel has put.
-std::size_t ChunkLoop::carry_in(const char* stage, const DeviceStage& code, Freight& freight,
-                                std::span<const std::byte> items) {
+std::size_t ChunkLoop::run_kernel(const char* stage, const DeviceStage& code, Freight& freight,
+                                  std::span<const std::byte> items) {
   const std::size_t count = items.size() / code.item_bytes;
   const std::size_t made = count * code.most() * code.made_bytes;
   if (freight.items.bytes() < items.size()) freight.items = runtime_.buffer(items.size(), stage);

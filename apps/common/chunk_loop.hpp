@@ -97,9 +97,9 @@ class ChunkLoop {
   void run(const char* stage, std::size_t count, const std::function<void(const ChunkPart&)>& code);
   /// Copies a chunk to the device, runs the kernel, waits, and copies the items that it put back.
   template <class Made, class Item>
-  std::vector<Made> carry(const char* stage, const DeviceStage& code,
-                          const std::vector<Item>& items) {
-    const std::span<const std::byte> made = carry(stage, code, std::as_bytes(std::span(items)));
+  std::vector<Made> offload(const char* stage, const DeviceStage& code,
+                            const std::vector<Item>& items) {
+    const std::span<const std::byte> made = offload(stage, code, std::as_bytes(std::span(items)));
     std::vector<Made> found(made.size() / sizeof(Made));
     if (!made.empty()) std::memcpy(found.data(), made.data(), made.size());
     return found;
@@ -122,10 +122,10 @@ class ChunkLoop {
   void enqueue(std::size_t count);
   void synchronize();
   void abandon() noexcept;
-  std::span<const std::byte> carry(const char* stage, const DeviceStage& code,
-                                   std::span<const std::byte> items);
-  std::size_t carry_in(const char* stage, const DeviceStage& code, Freight& freight,
-                       std::span<const std::byte> items);
+  std::span<const std::byte> offload(const char* stage, const DeviceStage& code,
+                                     std::span<const std::byte> items);
+  std::size_t run_kernel(const char* stage, const DeviceStage& code, Freight& freight,
+                         std::span<const std::byte> items);
 
   const weir::Runtime& runtime_;
   const AppStreams& streams_;

@@ -99,7 +99,7 @@ std::string png_of(const std::string& path, std::size_t, std::size_t, bool, cons
 
 #if defined(WEIR_APPS_JPEG)
 /// Whether a call that failed only warns of a picture that is there, unless its file is cut.
-bool is_harmless(void* handle) {
+bool is_only_warning(void* handle) {
   if (tjGetErrorCode(handle) != TJERR_WARNING) return false;
   const std::string_view message = tjGetErrorStr2(handle);
   return message.find("Premature end of JPEG file") == std::string_view::npos;
@@ -115,14 +115,14 @@ Pixels read_jpeg(std::string_view bytes, std::string_view name, bool in_colours,
   int width = 0, height = 0, sampling = 0, colours = 0;
   if (tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &sampling, &colours) !=
           0 &&
-      !is_harmless(handle.get())) {
+      !is_only_warning(handle.get())) {
     fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
   }
   Pixels pixels = make_pixels(name, static_cast<std::size_t>(width),
                               static_cast<std::size_t>(height), in_colours, limits);
   if (tjDecompress2(handle.get(), data, bytes.size(), pixels.bytes.data(), width, 0, height,
                     in_colours ? TJPF_RGB : TJPF_GRAY, 0) != 0 &&
-      !is_harmless(handle.get())) {
+      !is_only_warning(handle.get())) {
     fail_input("{}: damaged JPEG: {}", name, tjGetErrorStr2(handle.get()));
   }
   return pixels;

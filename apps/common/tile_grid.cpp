@@ -65,7 +65,7 @@ void TileSteps::fetch(const GridTile& tile, std::size_t other, const weir::Regio
 
 void TileSteps::next() {
   std::swap(before_, now_);
-  if (!overlap_) lanes_.synchronize();
+  if (!overlap_) app_streams_.synchronize();
 }
 
 }  // namespace weir::apps

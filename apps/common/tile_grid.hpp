@@ -125,7 +125,7 @@ class TileSteps {
  public:
   TileSteps(const TileGrid& grid, const AppStreams& app_streams, bool overlap)
       : grid_(grid),
-        lanes_(app_streams),
+        app_streams_(app_streams),
         overlap_(overlap),
         before_(grid.size()),
         now_(grid.size()) {}
@@ -170,7 +170,7 @@ class TileSteps {
              std::vector<weir::Event>& waits) const;
 
   const TileGrid& grid_;
-  const AppStreams& lanes_;
+  const AppStreams& app_streams_;
   bool overlap_;
   std::vector<weir::Event> before_, now_;  ///< of each tile
 };

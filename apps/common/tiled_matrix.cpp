@@ -3,14 +3,14 @@
 namespace weir::apps {
 
 TileDirectory::TileDirectory(std::size_t tiles, std::size_t app_streams)
-    : tiles_(tiles), lanes_(app_streams) {
+    : tiles_(tiles), app_stream_count_(app_streams) {
   reset();
 }
 
 void TileDirectory::reset() {
   for (Tile& tile : tiles_) {
     tile.copies.assign(1, {nullptr, nullptr, {}});
-    tile.ordered.assign(lanes_, false);
+    tile.ordered.assign(app_stream_count_, false);
   }
 }
 
@@ -41,7 +41,7 @@ void TileDirectory::wrote(const AppStream& app_stream, std::size_t index,
                           const weir::Event& written) {
   Tile& tile = tiles_[index];
   tile.copies.assign(1, {app_stream.memory, &app_stream, written});
-  tile.ordered.assign(lanes_, false);
+  tile.ordered.assign(app_stream_count_, false);
   tile.ordered[app_stream.index] = true;
 }
 

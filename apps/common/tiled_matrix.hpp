@@ -48,7 +48,7 @@ class TileDirectory {
   const Copy* find(const Tile& tile, weir_domain* memory) const;
 
   std::vector<Tile> tiles_;
-  std::size_t lanes_;
+  std::size_t app_stream_count_;
 };
 
 /// Tiles of a column, one below the other.

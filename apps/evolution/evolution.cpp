@@ -249,7 +249,7 @@ class Evolution final : public PipelineWorkload {
       };
       stage("reproduce", &Island::reproduce);
       if (evaluate_on_device_) {
-        carry_creatures(chunks, era);
+        evaluate_creatures(chunks, era);
       } else {
         stage("evaluate", &Island::evaluate);
       }
@@ -262,11 +262,11 @@ class Evolution final : public PipelineWorkload {
     }
   }
 
-  void carry_creatures(ChunkLoop& chunks, Era era) {
+  void evaluate_creatures(ChunkLoop& chunks, Era era) {
     const std::size_t genome = options_.genes + 1;
     std::vector<double> genomes(creatures() * genome);
     for (std::size_t i = 0; i < creatures(); ++i) write_genome(i, era, &genomes[i * genome]);
-    for (const auto& known : chunks.carry<Evaluated>("evaluate", *evaluate_on_device_, genomes)) {
+    for (const auto& known : chunks.offload<Evaluated>("evaluate", *evaluate_on_device_, genomes)) {
       note(island_of(era), known);
     }
   }
@@ -276,8 +276,9 @@ class Evolution final : public PipelineWorkload {
     for (std::size_t i = 0; i < chronicles_.size(); i += kIslands) {
       nlohmann::ordered_json islands = nlohmann::ordered_json::array();
       for (std::size_t island = 0; island < kIslands; ++island) {
-        const Chronicle& told = chronicles_[i + island];
-        islands.push_back({{"best", told.best}, {"hash", fmt::format("{:016x}", told.hash)}});
+        const Chronicle& chronicle = chronicles_[i + island];
+        islands.push_back(
+            {{"best", chronicle.best}, {"hash", fmt::format("{:016x}", chronicle.hash)}});
       }
       json["generations"].push_back(std::move(islands));
     }

@@ -69,7 +69,7 @@ void Island::reproduce(std::size_t creature, Era era) noexcept {
   }
   PhiloxBlock block = {};
   for (std::size_t j = 0; j < options_.genes; ++j) {
-    if (j % kBlockWords == 0) block = draw(Use::birth, era, creature, j / kBlockWords);
+    if (j % kBlockWords == 0) block = draw(Use::creation, era, creature, j / kBlockWords);
     genes[j] = uniform(block[j % kBlockWords]);
   }
 }

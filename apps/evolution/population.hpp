@@ -63,7 +63,7 @@ class Island {
   double best_fitness() const noexcept { return fitness_[order_[0]]; }
 
  private:
-  enum class Use : std::uint64_t { coefficients, birth, crossing, mutation };
+  enum class Use : std::uint64_t { coefficients, creation, crossing, mutation };
   std::array<std::uint64_t, 4> draw(Use use, Era era, std::size_t creature,
                                     std::size_t block) const noexcept;
   double* creature_of(std::size_t generation, std::size_t creature) noexcept {

@@ -217,7 +217,7 @@ Verdict Level::judged(const Cascade& cascade, const Pattern& pattern) noexcept {
   return Verdict::face;
 }
 
-Verdict Level::judge(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept {
+Verdict Level::classify(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept {
   const std::uint32_t* const window = &sums_[y * (picture_.width + 1) + x];
   return judged(cascade, [&](std::uint32_t grid) {
     const auto& corners = grids_[grid];

@@ -48,7 +48,7 @@ class Level {
   template <class Found>
   void scan(const Cascade& cascade, std::size_t first, std::size_t end, const Found& found) const {
     walk(cascade, first, end, found,
-         [&](std::size_t x, std::size_t y) { return judge(cascade, x, y); });
+         [&](std::size_t x, std::size_t y) { return classify(cascade, x, y); });
   }
   /// The same with verdicts that were computed elsewhere: verdict_of(x, y).
   template <class Found, class VerdictOf>
@@ -70,7 +70,7 @@ class Level {
   static std::size_t places(std::size_t pixels, int window) noexcept;
 
  private:
-  Verdict judge(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept;
+  Verdict classify(const Cascade& cascade, std::size_t x, std::size_t y) const noexcept;
   template <class Pattern>
   static Verdict judged(const Cascade& cascade, const Pattern& pattern) noexcept;
 

@@ -338,7 +338,7 @@ class FaceDetection final : public PipelineWorkload {
             [&](const WindowTile& tile) { out.put(tile); });
       }
     });
-    const auto judged = chunks.carry<JudgedTile>("scan", *scan_on_device_, cuts.take());
+    const auto judged = chunks.offload<JudgedTile>("scan", *scan_on_device_, cuts.take());
     chunks.run("collect", judged.size(), [&](const ChunkPart& part) {
       if (part.first > 0) return;
       for (const JudgedTile& tile : judged) collect(frame, tile);

@@ -370,7 +370,7 @@ class GeneAlignment final : public PipelineWorkload {
     }
     std::vector<LetterBlock> blocks;
     cut(at, ChunkOutlet(blocks));
-    const auto marked = chunks.carry<MarkedBlock>("coarse", *coarse_on_device_, blocks);
+    const auto marked = chunks.offload<MarkedBlock>("coarse", *coarse_on_device_, blocks);
     std::vector<Hit> hits;
     for (const MarkedBlock& block : marked) put_hits(block, ChunkOutlet(hits));
     return hits;

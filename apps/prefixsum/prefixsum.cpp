@@ -68,7 +68,7 @@ class PrefixSum final : public Workload {
             const AppStreams& app_streams)
       : x_(std::move(x)),
         y_(x_.rows(), 1),
-        carries_(1, (x_.rows() + tile - 1) / tile + 1),
+        prefixes_(1, (x_.rows() + tile - 1) / tile + 1),
         tile_(tile),
         output_(std::move(output)),
         streams_(app_streams.spread(tiles())),
@@ -78,17 +78,17 @@ class PrefixSum final : public Workload {
         x_tiles_(runtime, x_, tile, 1, app_streams.size(), "x"),
         y_tiles_(runtime, y_, tile, 1, app_streams.size(), "y"),
         sum_tiles_(runtime, sums_, sums_.rows(), 1, app_streams.size(), "sums"),
-        carry_tiles_(runtime, carries_, 1, 1, app_streams.size(), "carries") {}
+        prefix_tiles_(runtime, prefixes_, 1, 1, app_streams.size(), "carries") {}
 
   std::size_t n() const override { return x_.rows(); }
   std::size_t tile() const override { return tile_; }
-  std::size_t tiles() const override { return carries_.columns() - 1; }
+  std::size_t tiles() const override { return prefixes_.columns() - 1; }
   double operations() const override { return static_cast<double>(n()); }
   double traffic() const override { return 2 * sizeof(T) * static_cast<double>(n()); }
 
   void reset() override {
-    carries_(0, 0) = 0;
-    for (auto* tiles : {&x_tiles_, &y_tiles_, &sum_tiles_, &carry_tiles_}) tiles->reset();
+    prefixes_(0, 0) = 0;
+    for (auto* tiles : {&x_tiles_, &y_tiles_, &sum_tiles_, &prefix_tiles_}) tiles->reset();
   }
 
   /// The sums of a tile need nothing but the tile: only the few additions that carry from tile to
@@ -103,11 +103,11 @@ class PrefixSum final : public Workload {
       const std::size_t slot = kAhead * app_stream.index + turns[app_stream.index]++ % kAhead;
       const weir::Region sums = sum_tiles_.region(0, slot);
       app_stream.run(kernels_.sums, {x, weir::write(sums)}, {count});
-      const weir::Operand carry = carry_tiles_.read(app_stream, 0, i);
-      const weir::Event carried = app_stream.run(
-          kernels_.offsets, {weir::readwrite(sums), carry, carry_tiles_.write(0, i + 1)},
+      const weir::Operand prefix = prefix_tiles_.read(app_stream, 0, i);
+      const weir::Event added = app_stream.run(
+          kernels_.offsets, {weir::readwrite(sums), prefix, prefix_tiles_.write(0, i + 1)},
           {sums_.rows()});
-      carry_tiles_.wrote(app_stream, 0, i + 1, carried);
+      prefix_tiles_.wrote(app_stream, 0, i + 1, added);
       y_tiles_.wrote(
           app_stream, i, 0,
           app_stream.run(kernels_.write, {x, weir::read(sums), y_tiles_.write(i, 0)}, {count}));
@@ -145,13 +145,13 @@ class PrefixSum final : public Workload {
   static constexpr std::size_t kAhead = 2;  ///< tiles of a stream that may have sums
 
   Matrix<T> x_, y_;
-  Matrix<T> carries_;  ///< the sum before each tile, and the sum of all
+  Matrix<T> prefixes_;  ///< the sum before each tile, and the sum of all
   std::size_t tile_;
   std::string output_;
   std::vector<const AppStream*> streams_;
   Matrix<T> sums_;  ///< columns that the tiles of a stream use round robin
   ScanKernels<T> kernels_;
-  TiledMatrix<T> x_tiles_, y_tiles_, sum_tiles_, carry_tiles_;
+  TiledMatrix<T> x_tiles_, y_tiles_, sum_tiles_, prefix_tiles_;
 };
 
 /// Whole numbers from 0 to 255.

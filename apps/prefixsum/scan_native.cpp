@@ -95,17 +95,17 @@ struct WideScans : Scans<T, true> {
     const T* const x = this->x;
     T* const y = this->y;
     const std::ptrdiff_t first = part * kScanChunk, end = std::min(this->n, first + kScanChunk);
-    std::ptrdiff_t i = std::min(first + (kLanes - past_line(y + first)) % kLanes, end);
+    std::ptrdiff_t i = std::min(first + (kWidth - past_line(y + first)) % kWidth, end);
     Wide running = Wide{} + add_up(first, i, this->offsets[part]);
-    for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
+    for (; i + 2 * kWidth <= end; i += 2 * kWidth) {
       Wide low, high;
       std::memcpy(&low, x + i, sizeof(Wide));
-      std::memcpy(&high, x + i + kLanes, sizeof(Wide));
+      std::memcpy(&high, x + i + kWidth, sizeof(Wide));
       scan(low, kEach);
       scan(high, kEach);
       high += last(low, kEach);
       stream(y + i, running + low);
-      stream(y + i + kLanes, running + high);
+      stream(y + i + kWidth, running + high);
       running += last(high, kEach);
     }
     add_up(i, end, running[0]);
@@ -113,25 +113,24 @@ struct WideScans : Scans<T, true> {
 
  private:
   using Wide [[gnu::vector_size(64)]] = T;
-  static constexpr int kLanes = kLineOf<T>;
-  static constexpr auto kEach = std::make_integer_sequence<int, kLanes>();
+  static constexpr int kWidth = kLineOf<T>;
+  static constexpr auto kEach = std::make_integer_sequence<int, kWidth>();
 
   T add_up(std::ptrdiff_t begin, std::ptrdiff_t end, T running) const {
     for (std::ptrdiff_t i = begin; i < end; ++i) this->y[i] = running += this->x[i];
     return running;
   }
-  template <int... app_stream>
-  [[gnu::always_inline]] AVX512 static void scan(Wide& v,
-                                                 std::integer_sequence<int, app_stream...>) {
-    v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 1)...);
-    v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 2)...);
-    v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 4)...);
-    if (kLanes > 8) v += __builtin_shufflevector(Wide{}, v, (app_stream + kLanes - 8)...);
+  template <int... index>
+  [[gnu::always_inline]] AVX512 static void scan(Wide& v, std::integer_sequence<int, index...>) {
+    v += __builtin_shufflevector(Wide{}, v, (index + kWidth - 1)...);
+    v += __builtin_shufflevector(Wide{}, v, (index + kWidth - 2)...);
+    v += __builtin_shufflevector(Wide{}, v, (index + kWidth - 4)...);
+    if (kWidth > 8) v += __builtin_shufflevector(Wide{}, v, (index + kWidth - 8)...);
   }
-  template <int... app_stream>
+  template <int... index>
   [[gnu::always_inline]] AVX512 static Wide last(const Wide& v,
-                                                 std::integer_sequence<int, app_stream...>) {
-    return __builtin_shufflevector(v, v, (app_stream * 0 + kLanes - 1)...);
+                                                 std::integer_sequence<int, index...>) {
+    return __builtin_shufflevector(v, v, (index * 0 + kWidth - 1)...);
   }
   [[gnu::always_inline]] AVX512 static void stream(T* to, const Wide& v) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));

@@ -26,8 +26,8 @@ constexpr std::size_t kLargestEdge = 8192, kMostPictures = 1000000, kUnderWay = 
 
 struct RasterOptions {
   std::size_t width = 1024, height = 768, pictures = 100, show = 1;
-  double turn = 0;     ///< degrees from one picture to the next
-  std::string chunks;  ///< "": none, a pipeline
+  double rotation = 0;  ///< degrees from one picture to the next
+  std::string chunks;   ///< "": none, a pipeline
   PipelineSwitches switches;
 };
 
@@ -85,7 +85,7 @@ class Scene {
 
  private:
   RasterCamera camera(std::size_t picture) const {
-    return {options_.width, options_.height, options_.turn * static_cast<double>(picture)};
+    return {options_.width, options_.height, options_.rotation * static_cast<double>(picture)};
   }
 
   void draw(const LitTriangle& lit, DepthFrame& frame) const {
@@ -279,7 +279,7 @@ class Raster final : public PipelineWorkload {
         for (std::size_t i = part.first; i < part.end; ++i) draw_bin(tasks[i], frame);
       });
     }
-    const auto drawn = chunks.carry<DrawnBin>("raster", *raster_on_device_, tasks);
+    const auto drawn = chunks.offload<DrawnBin>("raster", *raster_on_device_, tasks);
     chunks.run("blend", drawn.size(), [&](const ChunkPart& part) {
       for (std::size_t i = part.first; i < part.end; ++i) blend(drawn[i], frame);
     });
@@ -323,7 +323,7 @@ class RasterApplication final : public Application {
     options.add("--pictures", options_.pictures, "Number of pictures [100]")
         .within(std::size_t{1}, kMostPictures);
     options
-        .add("--turn", options_.turn,
+        .add("--turn", options_.rotation,
              "Degrees that the camera turns from one picture to the next [0]")
         .within(-360.0, 360.0);
     options.add("--show", options_.show, "Which picture goes to --output [1]")

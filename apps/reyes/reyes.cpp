@@ -170,7 +170,7 @@ class Reyes final : public PipelineWorkload {
   }
 
   std::vector<Micropolygon> diced(ChunkLoop& chunks, const std::vector<SmallPatch>& patches) {
-    if (dice_on_device_) return chunks.carry<Micropolygon>("dice", *dice_on_device_, patches);
+    if (dice_on_device_) return chunks.offload<Micropolygon>("dice", *dice_on_device_, patches);
     Collected<Micropolygon> polygons(chunks.parts());
     chunks.run("dice", patches.size(), [&](const ChunkPart& part) {
       const auto out = polygons.outlet(part);

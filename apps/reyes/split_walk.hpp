@@ -243,8 +243,8 @@ WEIR_DEVICE_CODE void split_all(const Splitting<Memory>& work, const Group& grou
 /// Reports to the host, at the end of thread 0: how many patches there are, and how many the host
 /// need not submit again.
 template <class Memory>
-WEIR_DEVICE_CODE void tell(const Splitting<Memory>& work, unsigned sites, unsigned* smalls,
-                           unsigned* agains, Count* tasks, unsigned* told) {
+WEIR_DEVICE_CODE void report_counts(const Splitting<Memory>& work, unsigned sites, unsigned* smalls,
+                                    unsigned* agains, Count* tasks, unsigned* reported) {
   Count complete = 0;
   for (unsigned site = 0; site < sites; ++site) {
     complete += Memory::load(work.ends.tally(site).complete);
@@ -253,7 +253,7 @@ WEIR_DEVICE_CODE void tell(const Splitting<Memory>& work, unsigned sites, unsign
   *smalls = static_cast<unsigned>(Memory::load(*work.put_small));
   *agains = static_cast<unsigned>(late);
   *tasks = complete - late;
-  *told = 1;
+  *reported = 1;
 }
 
 template <class Memory, class Group>
@@ -267,7 +267,7 @@ WEIR_DEVICE_CODE void run_group(const Splitting<Memory>& work, const Group& grou
 /// `relief`: a thread claims nodes for its block (0), its warp (1) or itself (2).
 extern "C" __global__ void reyes_split(const Bezier* given, Bezier* again, unsigned* agains,
                                        SmallBezier* small, unsigned* smalls, Count* tasks,
-                                       unsigned* told, Count* scratch, long long count,
+                                       unsigned* reported, Count* scratch, long long count,
                                        long long most, float width, float height, float scale_x,
                                        float scale_y, int relief) {
   using weir::device::CudaMemory;
@@ -285,7 +285,7 @@ extern "C" __global__ void reyes_split(const Bezier* given, Bezier* again, unsig
   } else {
     run_group(work, weir::device::Thread(), site, sites, thread, threads);
   }
-  if (thread == 0) tell(work, sites, smalls, agains, tasks, told);
+  if (thread == 0) report_counts(work, sites, smalls, agains, tasks, reported);
 }
 #endif
 

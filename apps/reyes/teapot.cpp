@@ -64,7 +64,7 @@ Patch quarter(const Profile& profile, int quarters) {
     const double across[] = {0, at.handle, at.radius, at.radius};
     for (std::size_t i = 0; i < 4; ++i) {
       double x = along[i], y = across[i];
-      for (int turn = 0; turn < quarters; ++turn) {
+      for (int rotation = 0; rotation < quarters; ++rotation) {
         const double turned = x;
         x = -y;
         y = turned;

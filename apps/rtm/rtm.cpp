@@ -162,13 +162,13 @@ class Migration final : public Workload {
   /// Records the plane of the receivers; the background's is subtracted from the ground's.
   void record(const Slab<T>& slab, std::size_t field, std::size_t step, Medium medium) const {
     const weir::Stream& stream = slab.stream->stream;
-    const weir::Operand heard = weir::read(shot_plane(slab, field));
+    const weir::Operand received = weir::read(shot_plane(slab, field));
     const weir::Region trace = recorded_.column(step);
     if (medium == ground) {
-      stream.compute(slabs_.kernels().copy, {heard, weir::write(trace)}, {}, "record");
+      stream.compute(slabs_.kernels().copy, {received, weir::write(trace)}, {}, "record");
     } else {
-      stream.compute(slabs_.kernels().add_scaled, {weir::readwrite(trace), heard}, {T{-1}, plane()},
-                     "record");
+      stream.compute(slabs_.kernels().add_scaled, {weir::readwrite(trace), received},
+                     {T{-1}, plane()}, "record");
     }
   }
 

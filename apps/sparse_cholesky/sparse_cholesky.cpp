@@ -195,11 +195,11 @@ class SparseCholesky final : public Workload {
   void extend_add(const To& to, std::size_t f, std::size_t j, std::size_t child) {
     const auto map = system_.map.begin() + static_cast<std::ptrdiff_t>(system_.first_of_map[child]);
     const auto end = map + static_cast<std::ptrdiff_t>(front(child).border());
-    const auto place_of = [&](std::size_t cut) {
+    const auto offset_of = [&](std::size_t cut) {
       const auto found = std::lower_bound(map, end, static_cast<std::int32_t>(cuts_[f].at[cut]));
       return static_cast<std::size_t>(found - map);
     };
-    const std::size_t begin = place_of(j), count = place_of(j + 1) - begin;
+    const std::size_t begin = offset_of(j), count = offset_of(j + 1) - begin;
     if (count == 0) return;
     if (queue_ == nullptr) fetch_border(*bound_[f], child, begin, begin + count);
     const std::size_t order = front(child).order(), first = front(child).pivots + begin;

@@ -40,13 +40,13 @@ void fill_uniform(std::uint32_t block, std::uint32_t first, double (&u)[4][kBloc
 
 /// Makes four normal numbers of each sample of them.
 void make_normal(double (&u)[4][kBlock]) {
-  constexpr double kTurn = 6.283185307179586;
+  constexpr double kTwoPi = 6.283185307179586;
   for (int pair = 0; pair < 4; pair += 2) {
 #pragma omp simd
     for (int i = 0; i < kBlock; ++i) {
-      const double radius = std::sqrt(-2 * std::log(u[pair][i])), angle = kTurn * u[pair + 1][i];
+      const double radius = std::sqrt(-2 * std::log(u[pair][i])), angle = kTwoPi * u[pair + 1][i];
       u[pair][i] = radius * std::cos(angle);
-      u[pair + 1][i] = radius * std::cos(angle - kTurn / 4);  // GCC has no vectors for sincos()
+      u[pair + 1][i] = radius * std::cos(angle - kTwoPi / 4);  // GCC has no vectors for sincos()
     }
   }
 }

@@ -36,8 +36,8 @@ class RankItems {
     const double start = now();
     if (slow_at_ == 0) slow_at_ = start + half_s();
     double end = start + static_cast<double>(items) * item_s_ / speed_;
-    const double turn = std::max(start, slow_at_);
-    if (end > turn) end = turn + (end - turn) * own_slow_by_;
+    const double slow_from = std::max(start, slow_at_);
+    if (end > slow_from) end = slow_from + (end - slow_from) * own_slow_by_;
     while (now() < end) {
     }
   }

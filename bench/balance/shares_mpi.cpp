@@ -37,7 +37,7 @@ class Counter {
   /// Adds, and returns what there was before.
   virtual std::int64_t fetch_add(std::int64_t count) = 0;
   /// Between two items of rank 0.
-  virtual void look() {}
+  virtual void poll() {}
   /// At rank 0, when it has no more items.
   virtual void serve_to_end() {}
 };
@@ -54,9 +54,9 @@ class MessageCounter final : public Counter {
     return first;
   }
 
-  void look() override {
+  void poll() override {
     if (own_rank() != 0) return;
-    // Open MPI fetches what has come when it has found nothing, so the second look finds it.
+    // Open MPI fetches what has come when it has found nothing, so the second probe finds it.
     for (int misses = 0; misses < 2;) {
       int found = 0;
       MPI_Iprobe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
@@ -140,7 +140,7 @@ nlohmann::json measure_makespan(const Arguments& arguments) {
       if (first >= all) break;
       for (std::int64_t item = first; item < std::min(first + chunk, all); ++item, ++done) {
         items.compute(1);
-        counter->look();
+        counter->poll();
       }
     }
     counter->serve_to_end();

@@ -42,8 +42,8 @@ nlohmann::json measure_visits(const Arguments& arguments) {
   return {{"value", median(repeat(1, 5, once))}, {"config", "host:cores=1, chunks " + chunks}};
 }
 
-/// Makespan over ideal on simulated cards of the given speeds, in virtual time: 1 ms an item on a
-/// card of speed 1. With --slow-by the last card becomes slower half way.
+/// Makespan over ideal on simulated devices of the given speeds, in virtual time: 1 ms an item on a
+/// device of speed 1. With --slow-by the last device becomes slower half way.
 nlohmann::json measure_makespan(const Arguments& arguments) {
   const auto items = static_cast<std::uint64_t>(arguments.number("--items", 300));
   const std::string chunks = arguments.text("--chunks", "learned");

@@ -33,7 +33,7 @@ class CudaEntry {
   const char* name_;
 };
 
-/// The primary context of the card in WEIR_BENCH_CARD, or of the first one, current on the thread
+/// The primary context of the GPU in WEIR_BENCH_CARD, or of the first one, current on the thread
 /// that makes this.
 class Cuda {
  public:

@@ -1,4 +1,4 @@
-// A factorisation by cuSOLVER, written by hand: the peer of `weir run cholesky` on a card.
+// A factorisation by cuSOLVER, written by hand: the peer of `weir run cholesky` on a GPU.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class CudaCholesky {
     fill();
   }
 
-  /// Seconds of one factorisation, with the copies of the triangle to the card and back, or of what
+  /// Seconds of one factorisation, with the copies of the triangle to the GPU and back, or of what
   /// is there already.
   double seconds(bool copies) const {
     if (!copies) {
@@ -57,7 +57,7 @@ class CudaCholesky {
   struct Panel {
     struct End {
       std::size_t x = 0, y = 0;
-      unsigned memory = 0;  ///< 1: the host's, 2: the card's
+      unsigned memory = 0;  ///< 1: the host's, 2: the GPU's
       void* host = nullptr;
       CudaAddress card = 0;
       void* array = nullptr;

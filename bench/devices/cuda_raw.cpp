@@ -1,4 +1,4 @@
-// What an expert writes by hand for a CUDA card: the peer of weir.
+// What an expert writes by hand for a CUDA GPU: the peer of weir.
 #include "devices/cuda_by_hand.hpp"
 #include "devices/cuda_cholesky.hpp"
 
@@ -142,7 +142,7 @@ double copies(bool to_device, bool pinned, std::size_t bytes, long count) {
          1e-9;
 }
 
-/// GFLOP/s of a factorisation of doubles, from page-locked memory to it or on the card alone.
+/// GFLOP/s of a factorisation of doubles, from page-locked memory to it or on the GPU alone.
 double cholesky(long order, bool copies) {
   const Cuda cuda;
   const CudaCholesky problem(cuda, static_cast<int>(order));
@@ -167,7 +167,7 @@ nlohmann::json run(const Arguments& arguments) {
   if (verb == "cholesky") {
     const bool copies = arguments.text("--copies", "on") == "on";
     return {{"value", cholesky(arguments.number("--n", 16384), copies)},
-            {"config", copies ? "cuSOLVER, page-locked memory" : "cuSOLVER, on the card"}};
+            {"config", copies ? "cuSOLVER, page-locked memory" : "cuSOLVER, on the GPU"}};
   }
   if (verb != "h2d" && verb != "d2h") throw std::invalid_argument("unknown: " + verb);
   const bool pinned = arguments.text("--memory", "pinned") == "pinned";

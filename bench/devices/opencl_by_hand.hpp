@@ -1,4 +1,4 @@
-// A device of OpenCL for programs that use it without weir.
+// An OpenCL device for programs that use it without weir.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120

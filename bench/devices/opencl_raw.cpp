@@ -32,27 +32,27 @@ void increment(global int* x, int from) { x[from + get_local_id(0)] += 1; }
 )";
 constexpr std::size_t cell_items = 64;
 
-/// Events of commands, of which the oldest is looked at before there are more: so that somebody
-/// knows how each has ended, as who has to say which failed.
+/// Events of commands. Checks the oldest before it makes more, and so knows how each has ended, as
+/// a program must that reports which failed.
 class Ends {
  public:
-  /// Where the event of the next command goes; null: nobody wants to know.
+  /// Where the event of the next command goes; null: no event.
   cl_event* next(const Device& device) {
     if (!known_) return nullptr;
     cl_event& slot = events_[count_++ % events_.size()];
-    if (slot != nullptr) look_at(device, slot);
+    if (slot != nullptr) check_status(device, slot);
     return &slot;
   }
   void finish(const Device& device) {
     device.finish();
     for (cl_event& slot : events_) {
-      if (slot != nullptr) look_at(device, slot);
+      if (slot != nullptr) check_status(device, slot);
     }
   }
   explicit Ends(bool known) : known_(known) {}
 
  private:
-  static void look_at(const Device& device, cl_event& slot) {
+  static void check_status(const Device& device, cl_event& slot) {
     cl_int status = CL_QUEUED;
     const auto ask = [&] {
       check(
@@ -108,7 +108,7 @@ double copies(bool to_device, std::size_t bytes, long count) {
   const Device device(0);
   cl_mem buffer = device.buffer(bytes);
   std::vector<char> host(bytes, 1);
-  // Pages that nobody has written are all one, and in the nearest cache.
+  // Pages that have not been written are all one, and in the nearest cache.
   check(clEnqueueWriteBuffer(device.queue(), buffer, CL_TRUE, 0, bytes, host.data(), 0, nullptr,
                              nullptr),
         "writing");

@@ -13,28 +13,28 @@ import time
 from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[2] / "bin" / "weir"
-LANES = 8
+WORKERS = 8
 UNAVAILABLE = 4
 
 
 def write_recording(path, actions):
-    """As weir writes Chrome's JSON: in each lane kernels of 1 us, each after the one before."""
+    """As weir writes Chrome's JSON: of each worker kernels of 1 us, each after the one before."""
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"otherData":{"producer":"weir"},"traceEvents":[\n'
                    '{"ph":"M","pid":1,"name":"process_name","args":{"name":"host"}}')
-        for lane in range(LANES):
-            file.write(f',\n{{"ph":"M","pid":1,"tid":{lane},"name":"thread_name",'
-                       f'"args":{{"name":"host/p0 core {lane}"}}}}')
+        for worker in range(WORKERS):
+            file.write(f',\n{{"ph":"M","pid":1,"tid":{worker},"name":"thread_name",'
+                       f'"args":{{"name":"host/p0 core {worker}"}}}}')
         for i in range(actions):
-            lane, start = i % LANES, i // LANES * 1.25
-            file.write(f',\n{{"ph":"X","pid":1,"tid":{lane},"ts":{start:.3f},"dur":1.000,'
-                       f'"cat":"compute","name":"work","args":{{"stream":"host/p0/s{lane}",'
+            worker, start = i % WORKERS, i // WORKERS * 1.25
+            file.write(f',\n{{"ph":"X","pid":1,"tid":{worker},"ts":{start:.3f},"dur":1.000,'
+                       f'"cat":"compute","name":"work","args":{{"stream":"host/p0/s{worker}",'
                        f'"status":"ok","enqueued_us":0.000,"ready_us":{start:.3f}}}}}')
             if start > 0:
-                arrow = f'"pid":1,"tid":{lane},"id":{i},"name":"after"'
+                arrow = f'"pid":1,"tid":{worker},"id":{i},"name":"after"'
                 file.write(f',\n{{"ph":"f","bp":"e",{arrow},"ts":{start:.3f}}}')
-            if i + LANES < actions:
-                arrow = f'"pid":1,"tid":{lane},"id":{i + LANES},"name":"after"'
+            if i + WORKERS < actions:
+                arrow = f'"pid":1,"tid":{worker},"id":{i + WORKERS},"name":"after"'
                 file.write(f',\n{{"ph":"s",{arrow},"ts":{start + 1:.3f}}}')
         file.write("\n]}\n")
 
@@ -57,7 +57,7 @@ def open_page(page, profile, actions):
          "--virtual-time-budget=60000", "--dump-dom", f"file://{page}#0.5-0.6"],
         capture_output=True, text=True, check=False)
     shown = re.search(r'id="status" data-shown="(\d+)"', done.stdout)
-    if shown is None or abs(int(shown[1]) - actions // 10) > 2 * LANES:
+    if shown is None or abs(int(shown[1]) - actions // 10) > 2 * WORKERS:
         raise SystemExit(f"the page shows {shown[1] if shown else 'nothing'}: {done.stderr.strip()}")
 
 

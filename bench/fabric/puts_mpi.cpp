@@ -1,5 +1,5 @@
 // Small puts by plain MPI: a message for each item (--by send), or MPI_Put for each (--by put).
-// What large messages (--by large) with the same bytes reach, which nobody has to put in place. And
+// What large messages (--by large) with the same bytes reach, which stay where they arrive. And
 // what a program reaches that does nothing but what coalesced puts need (--by blocks): it copies
 // items into large messages, which are put in place behind the link. That is the bound of a
 // conveyor.
@@ -166,7 +166,7 @@ void put_by_window(const PutPattern& pattern, MPI_Win window,
   MPI_Win_flush(1, window);
 }
 
-/// Large pages for memory that nobody has touched, where the system has some for it.
+/// Large pages for memory that has not been touched, where the system has some for it.
 void ask_for_large_pages(void* memory, std::size_t bytes) {
   constexpr std::size_t kPage = 2u << 20;
   if (std::align(kPage, kPage, memory, bytes) == nullptr) return;
@@ -224,7 +224,7 @@ void work(const Arguments& arguments) {
     return pattern.gigabytes() / seconds;
   });
   MPI_Win_sync(window);
-  // One-sided puts have no order: which of several for a line is the last nobody can say.
+  // One-sided puts have no order: which of several for a line is the last is undefined.
   if (!puts && (by == "send" || by_blocks)) pattern.check(table.data());
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);

@@ -1,5 +1,5 @@
 // Small puts through a conveyor: of blocks of so many bytes (--block) and items (--block-items), so
-// many under way (--in-flight); 0: as it chooses.
+// many of them in flight (--in-flight); 0: as it chooses.
 #include <cstdio>
 
 #include <weir/conveyor.hpp>

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 CANNOT_START = 77  # of what starts programs: the machine lacks something
-TO_END_S = 5  # for what has taken too long, once it is told to end
+TO_END_S = 5  # for a program that has taken too long to end after SIGTERM
 UNAVAILABLE = 4  # exit status of weir and of programs for a device that is not there
 
 
@@ -103,7 +103,7 @@ def parse(program, output):
 
 
 def number(command, value, name):
-    """What is no number, as null for one that is infinite, is no figure."""
+    """A figure must be a number; null, which stands for an infinite one, is not."""
     try:
         return float(value)
     except (TypeError, ValueError) as wrong:

@@ -14,4 +14,4 @@ def two_hosts(*options):
 
 TWO_HOSTS = two_hosts()
 # Each host is all that its rank sees: places would begin at the same core on both otherwise.
-TWO_HOSTS_APART = two_hosts("--own-cores")
+TWO_HOSTS_OWN_CORES = two_hosts("--own-cores")

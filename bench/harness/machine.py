@@ -21,7 +21,7 @@ def describe_machine(build):
 
 
 def describe_card():
-    """What scripts/gpu_run.sh has found out about the card before it starts this."""
+    """What scripts/gpu_run.sh has found out about the GPU before it starts this."""
     path = os.environ.get("WEIR_BENCH_MACHINE")
     if not path:
         return {}

@@ -52,7 +52,7 @@ def parse_arguments(arguments):
     try:
         re.compile(options.only or "")
     except re.error as error:
-        parser.error(f"--only '{options.only}' is no regular expression: {error}")
+        parser.error(f"--only '{options.only}' is not a regular expression: {error}")
     return options
 
 

@@ -12,12 +12,13 @@ NUMERIC = {"ours", "peer", "ratio"}
 
 def machine_line(report):
     machine = report["machine"]
-    card = ""
+    device = ""
     if "device" in machine:
-        card = f", {machine['device']}, driver {machine['driver']}, commit {machine['commit']}"
+        device = f", {machine['device']}, driver {machine['driver']}, commit {machine['commit']}"
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"{machine['kernel']}, {machine['compiler']}, {machine['blas']}, weir {machine['weir']}{card}"
+        f"{machine['kernel']}, {machine['compiler']}, {machine['blas']}, weir {machine['weir']}"
+        f"{device}"
     )
 
 
@@ -97,8 +98,8 @@ def configurations(report):
     found = {}
     for row in report["rows"]:
         for side, config in row.get("config", {}).items():
-            who = "weir" if side == "ours" else row["peer_name"]
-            found[f"* {row['name']}, {who}: {config}"] = True
+            source = "weir" if side == "ours" else row["peer_name"]
+            found[f"* {row['name']}, {source}: {config}"] = True
     return list(found)
 
 

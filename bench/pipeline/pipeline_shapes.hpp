@@ -29,7 +29,7 @@ class Work {
  private:
   static std::uint64_t spin(long turns) {
     std::uint64_t x = 1;
-    for (long turn = 0; turn < turns; ++turn) {
+    for (long i = 0; i < turns; ++i) {
       x = x * 6364136223846793005u + 1442695040888963407u;
       asm volatile("" : "+r"(x));
     }

@@ -1,16 +1,16 @@
-"""The Laplacian on a grid, for the suite fabric: a sweep by hand, ranks that wait, cards whose halos
-travel."""
+"""The Laplacian on a grid, for the suite fabric: a sweep by hand, ranks that wait, devices whose
+halos travel."""
 
 from dataclasses import replace
 
 from harness.command import Command, Figure
-from harness.hosts import TWO_HOSTS, TWO_HOSTS_APART
+from harness.hosts import TWO_HOSTS, TWO_HOSTS_OWN_CORES
 from harness.row import Row, ratio_at_least
 from suites.queue import app_figure
 
 OF_IDEAL = 1 / 1.10  # of the rate without a link
 LINE = 8  # cells on a line of the cache
-CARD = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=1,latency_us=10,kernels=skip"
+DEVICE = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=1,latency_us=10,kernels=skip"
 
 
 def groups(quick):
@@ -21,7 +21,7 @@ def groups(quick):
         faces(256),
         two_ranks(n, iterations),
         two_hosts(n, iterations),
-        two_cards(n, iterations),
+        two_devices(n, iterations),
     ]
 
 
@@ -42,7 +42,7 @@ def sweep_by_hand(n, iterations):
 
 def faces(n):
     """Halos that are not contiguous against those that are: one cell on each line of the cache over
-    a link, and lines of the cache within a machine, where memory is no faster than the link."""
+    a link, and lines of the cache within a machine, where memory is not faster than the link."""
     return [
         halo(n, 1, "hosts", "8 Gbit/s", ratio_at_least(0.8)),
         halo(n, LINE, "shm", "shared memory", ratio_at_least(0.8)),
@@ -78,7 +78,7 @@ def two_hosts(n, iterations):
         for how in (("--transform", "on"), ("--transform", "off"), fuse)
     )
     hidden, blocking, fused = (
-        replace(figure, command=replace(figure.command, under=TWO_HOSTS_APART))
+        replace(figure, command=replace(figure.command, under=TWO_HOSTS_OWN_CORES))
         for figure in (hidden, blocking, fused)
     )
     name, other = f"laplacian {n}^3 on 2 hosts, 8 Gbit/s", "both cores in one process"
@@ -94,11 +94,11 @@ def two_hosts(n, iterations):
     ]
 
 
-def two_cards(n, iterations):
-    """Cards behind a link of 8 Gbit/s, in virtual time."""
-    options = ("--blocks", "1x1x2", "--domains", ",".join([CARD] * 2))
+def two_devices(n, iterations):
+    """Devices behind a link of 8 Gbit/s, in virtual time."""
+    options = ("--blocks", "1x1x2", "--domains", ",".join([DEVICE] * 2))
     hidden, blocking = (
         laplacian(n, iterations, *options, "--transform", switch) for switch in ("on", "off")
     )
-    name = f"laplacian {n}^3 on 2 cards, 8 Gbit/s"
+    name = f"laplacian {n}^3 on 2 devices, 8 Gbit/s"
     return [Row(name, "GFLOP/s", hidden, blocking, "blocking", ratio_at_least(1.3))]

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 from harness.command import Command, Figure
 from harness.row import Row, at_most, ratio_at_least
-from harness.hosts import TWO_HOSTS_APART
+from harness.hosts import TWO_HOSTS_OWN_CORES
 
 NETWORKS = {"shm": "shared memory", "hosts": "8 Gbit/s"}
 ITEM_US = 2000
-CARDS = (("1 : 2", "1,2", 1), ("1 : 2 : 4", "1,2,4", 1), ("1 : 2, then 1 : 0.2", "1,2", 10))
+DEVICES = (("1 : 2", "1,2", 1), ("1 : 2 : 4", "1,2,4", 1), ("1 : 2, then 1 : 0.2", "1,2", 10))
 
 
 def groups(quick):
     """Rows that are measured together, round by round."""
     return [
-        *[makespan(*cards) for cards in CARDS],
+        *[makespan(*devices) for devices in DEVICES],
         [grain(count) for count in (1, 3, 10, 30)],
         [visit(chunks) for chunks in ("one", "learned")],
         over_ranks("shm", 300 if quick else 600),
@@ -34,15 +34,15 @@ def makespan(title, speeds, slow_by):
     ours = shared(speeds, slow_by, "learned")
     peers = ("static", "guided", "factoring", "weighted-factoring")
     return [
-        Row(f"makespan / ideal, 300 items, cards {title}", "ratio", ours,
+        Row(f"makespan / ideal, 300 items, devices {title}", "ratio", ours,
             shared(speeds, slow_by, chunks), f"chunks {chunks}", at_most(1.02))
         for chunks in peers
     ]
 
 
 def grain(count):
-    """Figure 10 of paper 004: the larger the chunks, the more idle are the cards in the end."""
-    return Row(f"idle share of cards 1 : 2, chunks of {count}", "share",
+    """Figure 10 of paper 004: the larger the chunks, the more idle are the devices in the end."""
+    return Row(f"idle share of devices 1 : 2, chunks of {count}", "share",
                shared("1,2", 1, f"fixed:{count}", "idle"), shared("1,2", 1, "learned", "idle"),
                "chunks learned")
 
@@ -65,7 +65,7 @@ class Ranks:
     def figure(self, program, *arguments):
         command = Command.of(program, *arguments)
         if self.network == "hosts":
-            command = replace(command, under=TWO_HOSTS_APART)
+            command = replace(command, under=TWO_HOSTS_OWN_CORES)
         return Figure(command)
 
     def weir(self, chunks, scheduler="onesided"):

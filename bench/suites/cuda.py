@@ -1,11 +1,11 @@
-"""CUDA: what weir costs on a card beside the driver and its libraries used by hand."""
+"""CUDA: what weir costs on a GPU beside the driver and its libraries used by hand."""
 
 import os
 
 from harness.command import Command, Difference, Figure
 from harness.row import Row, at_most, ratio_at_least
 
-CARD = f"cuda:{os.environ.get('WEIR_BENCH_CARD', '0')}"
+GPU = f"cuda:{os.environ.get('WEIR_BENCH_CARD', '0')}"
 ACTIONS = 10_000
 MIB = 1 << 20
 
@@ -28,7 +28,7 @@ def groups(quick):
 
 
 def launches(title, shape, peer_name):
-    ours = Figure(Command.of("kernels_weir", shape, "--actions", ACTIONS, "--domains", CARD))
+    ours = Figure(Command.of("kernels_weir", shape, "--actions", ACTIONS, "--domains", GPU))
     raw = Figure(Command.of("cuda_raw", shape, "--actions", ACTIONS))
     name = f"cuda: small kernels, {title}"
     return [
@@ -43,7 +43,7 @@ def graphs(nodes):
     arguments = ("--nodes", nodes, "--actions", ACTIONS)
     replay = Figure(Command.of("cuda_raw", "replay", *arguments))
     raw = Figure(Command.of("cuda_raw", "chain", "--actions", ACTIONS))
-    ours = Figure(Command.of("kernels_weir", "chain", "--actions", ACTIONS, "--domains", CARD))
+    ours = Figure(Command.of("kernels_weir", "chain", "--actions", ACTIONS, "--domains", GPU))
     making = Figure(Command.of("cuda_raw", "capture", *arguments))
     return [
         Row(f"cuda: graph of {nodes} kernels, by hand", "ns/action", replay, raw,
@@ -58,7 +58,7 @@ def graphs(nodes):
 def places():
     def figure(count):
         return Figure(Command.of("kernels_weir", "independent", "--actions", ACTIONS, "--domains",
-                                 CARD, "--places", count))
+                                 GPU, "--places", count))
 
     return Row("cuda: small kernels in 4 green contexts", "ns/action", figure(4), figure(1),
                "weir, one place", ratio_at_least(2))
@@ -69,7 +69,7 @@ def transfers(way, size):
 
     def row(memory, bound):
         arguments = (way, "--bytes", size, "--count", count, "--memory", memory)
-        ours = Figure(Command.of("copies_weir", *arguments, "--domains", CARD))
+        ours = Figure(Command.of("copies_weir", *arguments, "--domains", GPU))
         raw = Figure(Command.of("cuda_raw", *arguments))
         return Row(f"cuda: {way} of {size // 1024} KiB, {memory} memory", "GB/s", ours, raw,
                    "the driver", ratio_at_least(bound))
@@ -79,7 +79,7 @@ def transfers(way, size):
 
 def strided(row):
     """Half of every two rows of a matrix, against as many bytes in one piece."""
-    arguments = ("h2d", "--bytes", 4 * MIB, "--count", 64, "--memory", "pinned", "--domains", CARD)
+    arguments = ("h2d", "--bytes", 4 * MIB, "--count", 64, "--memory", "pinned", "--domains", GPU)
     ours = Figure(Command.of("copies_weir", *arguments, "--row", row))
     whole = Figure(Command.of("copies_weir", *arguments))
     return Row(f"cuda: tile of rows of {row} bytes", "GB/s", ours, whole, "weir, contiguous",
@@ -88,14 +88,14 @@ def strided(row):
 
 def portable(problem):
     unit = "GFLOP/s" if problem == "multiply" else "GB/s"
-    ours = Figure(Command.of("kernels_weir", problem, "--domains", CARD))
+    ours = Figure(Command.of("kernels_weir", problem, "--domains", GPU))
     return Row(f"cuda: portable {problem}", unit, ours)
 
 
 def overlap(quick):
     """hBench: the worst of the sweep."""
     arguments = ("--repeat", 2, "--size", MIB) if quick else ()
-    command = Command.of("weir", "bench", "overlap", "--domains", CARD, "--json", *arguments)
+    command = Command.of("weir", "bench", "overlap", "--domains", GPU, "--json", *arguments)
     figure = Figure(command, "results.0.worst_ratio")
     return Row("cuda: hBench overlap, measured / ideal", "ratio", figure, target=at_most(1.05))
 
@@ -110,16 +110,16 @@ def cholesky(order):
     def by_hand(copies):
         return Figure(Command.of("cuda_raw", "cholesky", "--n", order, "--copies", copies))
 
-    card, both = figure(CARD), figure(f"host,{CARD}")
+    gpu, both = figure(GPU), figure(f"host,{GPU}")
     return [
-        Row(f"cuda: cholesky {order}", "GFLOP/s", card, by_hand("on"),
+        Row(f"cuda: cholesky {order}", "GFLOP/s", gpu, by_hand("on"),
             "cuSOLVER by hand, page-locked memory", ratio_at_least(0.9)),
-        Row(f"cuda: cholesky {order} beside what is on the card", "GFLOP/s", card, by_hand("off"),
+        Row(f"cuda: cholesky {order} beside what is on the GPU", "GFLOP/s", gpu, by_hand("off"),
             "cuSOLVER by hand, without copies"),
-        Row(f"cuda: cholesky {order} beside one tile", "GFLOP/s", card,
-            figure(CARD, "--tile", order), "weir, one call of cuSOLVER"),
-        Row(f"cuda: cholesky {order}, host and card", "GFLOP/s", both, card, "weir, card",
+        Row(f"cuda: cholesky {order} beside one tile", "GFLOP/s", gpu,
+            figure(GPU, "--tile", order), "weir, one call of cuSOLVER"),
+        Row(f"cuda: cholesky {order}, host and GPU", "GFLOP/s", both, gpu, "weir, GPU",
             ratio_at_least(1)),
-        Row(f"cuda: cholesky {order}, host and card beside the host", "GFLOP/s", both,
+        Row(f"cuda: cholesky {order}, host and GPU beside the host", "GFLOP/s", both,
             figure("host"), "weir, host", ratio_at_least(1)),
     ]

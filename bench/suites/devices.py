@@ -45,7 +45,7 @@ def source_kernels(title, shape, peer_name):
 
 
 def portable(problem, unit):
-    """One text on two devices, each beside what its own language makes of the same problem."""
+    """One text on two devices, each beside the same problem in its own language."""
     target = ratio_at_least(round(1 / 1.15, 3))
 
     def row(domain, program, peer_name):

@@ -5,8 +5,8 @@ from harness.command import Command, Figure, Formula
 from harness.row import Row, at_most, ratio_at_least
 
 # Two cores of a host behind a link, as in docs/adr/0035: in virtual time, the same everywhere.
-CARD = ("sim:clock=virtual,cores=2,gbps=6,latency_us=10,gflops=70,memory_gbps=28,kernels=skip")
-# The card on which the tuner is tested, with 56 cores.
+DEVICE = ("sim:clock=virtual,cores=2,gbps=6,latency_us=10,gflops=70,memory_gbps=28,kernels=skip")
+# The device on which the tuner is tested, with 56 cores.
 MANY_CORES = ("sim:clock=virtual,cores=56,gbps=6,duplex=half,latency_us=2,gflops=0.5,launch_us=5,"
               "kernels=skip")
 NON_STREAMED = ("--streams", 1, "--tiles", 1)
@@ -53,8 +53,8 @@ def groups(quick):
 
 
 OVERLAPS = (
-    ("simulated card", CARD, at_most(1.05)),
-    ("simulated card, half duplex", f"{CARD},duplex=half", at_most(1.05)),
+    ("simulated card", DEVICE, at_most(1.05)),
+    ("simulated card, half duplex", f"{DEVICE},duplex=half", at_most(1.05)),
     ("PoCL", "opencl:0,alias=off", None),
     ("CUDA", "cuda:0", None),
 )
@@ -63,13 +63,13 @@ OVERLAPS = (
 def overlap(title, domains, target):
     """The worst of the sweep."""
     command = Command.of("weir", "bench", "overlap", "--domains", domains, "--json",
-                         once=domains.startswith(CARD))
+                         once=domains.startswith(DEVICE))
     return Row(f"overlap, {title}: measured / ideal", "ratio",
                Figure(command, "results.0.worst_ratio"), target=target)
 
 
 def run(app, *options):
-    return Command.of("weir", "run", app, "--size", "small", "--domains", CARD, "--repeat", 1,
+    return Command.of("weir", "run", app, "--size", "small", "--domains", DEVICE, "--repeat", 1,
                       "--json", *options, once=True)
 
 

@@ -10,8 +10,8 @@ from harness.command import Command, Figure, Formula, Sum
 from harness.row import Row, at_least, at_most, ratio_at_least
 from suites.core import PEER_ACTIONS, STARPU_ACTIONS, TASK_PEERS, tile_figure
 
-CARD = "sim:clock=virtual,gflops={},gbps=8,latency_us=10,kernels=skip"
-SLOW, FAST = CARD.format(35), CARD.format(70)
+DEVICE = "sim:clock=virtual,gflops={},gbps=8,latency_us=10,kernels=skip"
+SLOW, FAST = DEVICE.format(35), DEVICE.format(70)
 SPEEDS = (("1 : 1", (SLOW, SLOW)), ("1 : 0.5", (FAST, SLOW)), ("1 : 2", (SLOW, FAST)))
 SHARE_OF_SUM = {"matmul": 0.95, "cholesky": 0.90}
 SHARE_OF_SUM_AT_FIRST = 0.85
@@ -29,14 +29,14 @@ def groups(quick):
     ]
     made += [form_sizes(app) for app in ("cholesky", "matmul", "lu", "sparse-cholesky")]
     for app in SHARE_OF_SUM:
-        made += [several_cards(app, 4096, *speeds) for speeds in SPEEDS]
-    rates = CARD_RATES[:1] if quick else CARD_RATES
+        made += [several_devices(app, 4096, *speeds) for speeds in SPEEDS]
+    rates = DEVICE_RATES[:1] if quick else DEVICE_RATES
     order = n if quick else 6144  # tiles of 384 are fast, and enough for two places
     for problem in (("matmul", n, n // 8), ("cholesky", order, order // 16)):
-        made += [host_and_card(*problem, rate) for rate in rates]
+        made += [host_and_device(*problem, rate) for rate in rates]
     made += [out_of_core(*case) for case in OUT_OF_CORE]
     made += [policies(n, tile) for n in (4096, 8192) for tile in ((256,) if quick else (128, 256, 512))]
-    return made + [wave_on_host(quick), wave_overlap(), wave_cards(2), wave_cards(4)]
+    return made + [wave_on_host(quick), wave_overlap(), wave_on_devices(2), wave_on_devices(4)]
 
 
 def empty_tasks(title, target, *options):
@@ -98,18 +98,18 @@ def form_sizes(app):
     return rows
 
 
-def several_cards(app, n, title, cards):
-    """Cards in virtual time, against the sum of what each reaches alone; learned, and at first."""
+def several_devices(app, n, title, devices):
+    """Devices in virtual time, against the sum of each alone; learned, and at first."""
 
     def figure(domains, repeats, fresh):
         options = ("--n", n, "--tile", 256, "--policy", "finish", "--repeat", repeats)
         return app_figure(app, *options, "--domains", domains, fresh=fresh)
 
-    alone = Sum(tuple(figure(card, 4, False) for card in cards))
-    name = f"{app} {n} by tasks, cards {title}"
-    together = ",".join(cards)
+    alone = Sum(tuple(figure(device, 4, False) for device in devices))
+    name = f"{app} {n} by tasks, devices {title}"
+    together = ",".join(devices)
     return [
-        Row(title, "GFLOP/s", ours, alone, "sum of the cards alone", ratio_at_least(bound))
+        Row(title, "GFLOP/s", ours, alone, "sum of the devices alone", ratio_at_least(bound))
         for title, ours, bound in (
             (name, figure(together, 4, False), SHARE_OF_SUM[app]),
             (f"{name}, first run", figure(together, 1, True), SHARE_OF_SUM_AT_FIRST),
@@ -118,12 +118,12 @@ def several_cards(app, n, title, cards):
 
 
 # About the rate of a core of the host, half of that, and twice.
-CARD_RATES = (60, 30, 120)
+DEVICE_RATES = (60, 30, 120)
 
 
-def host_and_card(app, n, tile, rate):
-    """A core of the host and a card in real time, against the sum of what each reaches alone. The
-    card only lets time pass, and the matrix is such that this does no harm."""
+def host_and_device(app, n, tile, rate):
+    """A core of the host and a device in real time, against the sum of what each reaches alone. The
+    device only lets time pass, and the matrix is such that this does no harm."""
     domains = ("host:cores=1", f"sim:gflops={rate},gbps=8,latency_us=10,kernels=skip")
     size = ("--n", n) if app == "matmul" else ("--input", diagonal_matrix(n))
 
@@ -137,7 +137,7 @@ def host_and_card(app, n, tile, rate):
         (", first run", 1, True, SHARE_OF_SUM_AT_FIRST),
     ):
         alone = Sum(tuple(figure(used, repeats, fresh) for used in domains))
-        name = f"{app} {n} by tasks, a core and a card of {rate} GFLOP/s, real time{title}"
+        name = f"{app} {n} by tasks, a core and a device of {rate} GFLOP/s, real time{title}"
         ours = figure(",".join(domains), repeats, fresh)
         rows.append(Row(name, "GFLOP/s", ours, alone, "sum of both alone", ratio_at_least(bound)))
     return rows
@@ -168,11 +168,11 @@ def out_of_core(app, n, tile, mib):
     )
     moved = Formula(measured.command, formula=lambda run: sum(run["bytes"].values()) / 1e6)
     least = Command.of("tile_traffic", app, "--n", n, "--tile", tile, "--mib", mib, once=True)
-    name = f"{app} {n} by tasks in {mib} MiB of a card"
+    name = f"{app} {n} by tasks in {mib} MiB of a device"
     peer_name = "the larger of transfers and computing"
     return [
         Row(name, "s", measured, ideal, peer_name, ratio_at_least(round(1 / 1.15, 3))),
-        Row(f"{name}: moved", "MB", moved, Figure(least), "room made by what is needed last",
+        Row(f"{name}: moved", "MB", moved, Figure(least), "eviction of the furthest next use",
             ratio_at_least(round(1 / 1.3, 3))),
     ]
 
@@ -185,9 +185,9 @@ def policies(n, tile):
     return [Row(name, "share", Figure(command, "least_ratio"), target=at_least(0.97))]
 
 
-def wave_figure(cards, *options):
-    card = "sim:clock=virtual,gflops=35,gbps=6,latency_us=10,kernels=skip"
-    wave = ("--n", 192, "--steps", 40, "--repeat", 2, "--domains", ",".join([card] * cards))
+def wave_figure(devices, *options):
+    device = "sim:clock=virtual,gflops=35,gbps=6,latency_us=10,kernels=skip"
+    wave = ("--n", 192, "--steps", 40, "--repeat", 2, "--domains", ",".join([device] * devices))
     return app_figure("wave", *wave, *options)
 
 
@@ -201,10 +201,12 @@ def wave_on_host(quick):
 
 def wave_overlap():
     on, off = (wave_figure(4, "--overlap", switch) for switch in ("on", "off"))
-    return [Row("wave on 4 cards, 6 GB/s", "GFLOP/s", on, off, "no overlap", ratio_at_least(1.10))]
+    return [Row("wave on 4 devices, 6 GB/s", "GFLOP/s", on, off, "no overlap",
+                ratio_at_least(1.10))]
 
 
-def wave_cards(cards):
-    name = f"wave on {cards} cards, beside one"
-    alone = Sum((wave_figure(1),) * cards)
-    return [Row(name, "GFLOP/s", wave_figure(cards), alone, f"{cards} x one", ratio_at_least(0.9))]
+def wave_on_devices(devices):
+    name = f"wave on {devices} devices, beside one"
+    alone = Sum((wave_figure(1),) * devices)
+    return [Row(name, "GFLOP/s", wave_figure(devices), alone, f"{devices} x one",
+                ratio_at_least(0.9))]

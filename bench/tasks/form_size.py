@@ -9,17 +9,18 @@ from pathlib import Path
 
 APPS = Path("@PROJECT_SOURCE_DIR@/apps")
 TOOL = Path(__file__).resolve().parents[2] / "bin" / "weir"
-CARD = "sim:clock=virtual,gflops=35,kernels=skip"
+DEVICE = "sim:clock=virtual,gflops=35,kernels=skip"
 
 # Functions that only one of the forms has. What both have, and kernels, is in neither count.
 FORMS = {
     "cholesky": {
-        "streams": ("enqueue", "lane_of", "factor_panel", "update_diagonal", "update"),
+        "streams": ("enqueue", "stream_of", "factor_panel", "update_diagonal", "update"),
         "tasks": ("submit",),
     },
     "matmul": {"streams": ("enqueue",), "tasks": ("submit",)},
     "lu": {
-        "streams": ("enqueue", "lane_of", "factor_panel", "update", "subtract_product", "exchange"),
+        "streams": ("enqueue", "stream_of", "factor_panel", "update", "subtract_product",
+                    "exchange"),
         "tasks": ("submit",),
     },
     "sparse-cholesky": {
@@ -27,7 +28,7 @@ FORMS = {
         "tasks": ("submit",),
     },
 }
-# Where the newest copies are, and who owns what: that is the queue's business otherwise.
+# Where the newest copies are, and which memory owns what: the queue keeps track of that otherwise.
 BOOKKEEPING = {
     "cholesky": ("common/tiled_matrix.cpp",),
     "matmul": ("common/tiled_matrix.cpp",),
@@ -70,15 +71,15 @@ def lines(app, form):
 
 
 def calls(app, form):
-    """Of a run on two cards: what the program enqueues, or the tasks it submits."""
+    """Of a run on two devices: what the program enqueues, or the tasks it submits."""
     policy = ("--policy", "finish") if form == "tasks" else ()
-    options = ("--domains", f"{CARD},{CARD}", "--repeat", "1", "--json")
+    options = ("--domains", f"{DEVICE},{DEVICE}", "--repeat", "1", "--json")
     done = subprocess.run([TOOL, "run", app, *policy, *options], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(done.stderr.strip())
     run = json.loads(done.stdout)
     count = sum(share["tasks"] for share in run["shares"]) if form == "tasks" else run["actions"]
-    return {"value": count, "unit": "calls", "config": "on two cards"}
+    return {"value": count, "unit": "calls", "config": "on two devices"}
 
 
 def main():

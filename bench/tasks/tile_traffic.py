@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Megabytes that the tasks of an application move to a card and back when room is always made by
-what is needed last (Belady): what the order of the tasks leaves to be saved."""
+"""Megabytes that the tasks of an application move to a device and back when the tile that is
+evicted is always the one whose next use is furthest away (Belady): what the order of the tasks
+leaves to be saved."""
 
 import argparse
 import json

@@ -9,11 +9,11 @@
 namespace weir_bench {
 namespace {
 
-/// The card of paper 001 computes 10^12 operations while its link moves 6 GB.
+/// The device of paper 001 computes 10^12 operations while its link moves 6 GB.
 constexpr double paper_flops = 1e12, paper_gbps = 6;
 
-/// C += A B, tile by tile, on a card: rows of tiles are uploaded, computed and downloaded, with one
-/// stream for the transfers and two for the kernels.
+/// C += A B, tile by tile, on a device: rows of tiles are uploaded, computed and downloaded, with
+/// one stream for the transfers and two for the kernels.
 class Multiplication {
  public:
   Multiplication(const std::string& domain, long n, long tile)
@@ -33,7 +33,7 @@ class Multiplication {
   double with_waits_in_streams() { return timed(true); }
   double with_waits_on_the_host() { return timed(false); }
 
-  /// Rate of the card's cores with data in place, in flop/s.
+  /// Rate of the device's cores with data in place, in flop/s.
   double rate() {
     const auto once = [&] {
       return time_of([&] {
@@ -94,7 +94,7 @@ class Multiplication {
     });
   }
 
-  /// Uploads what the row needs and the card does not have, and orders the compute streams after.
+  /// Uploads what the row needs and the device does not have, and orders the compute streams after.
   void upload_row(std::size_t row, bool in_streams) {
     std::vector<weir::Event> events;
     std::vector<weir::Region> parts;
@@ -144,7 +144,7 @@ nlohmann::json run(const Arguments& arguments) {
   domain << "sim:cores=2,duplex=half,latency_us=10,gbps=" << paper_gbps * rate / paper_flops;
   Multiplication product(domain.str(), n, tile);
   const long repeats = arguments.number("--repeats", 1);
-  static_cast<void>(product.with_waits_in_streams());  // the card's memory is touched first here
+  static_cast<void>(product.with_waits_in_streams());  // the device's memory is touched first here
   std::vector<double> in_streams, on_host;
   for (long round = 0; round < repeats; ++round) {
     in_streams.push_back(product.with_waits_in_streams());

@@ -79,11 +79,11 @@ class Subject {
       weir::check(weir_stream_compute(stream_.handle(), &compute, nullptr));
     }
   }
-  void hold() {
+  void block() {
     open_ = false;
     stream_.compute(gate_, {weir::readwrite(buffer_.all())});
   }
-  void let_go() {
+  void unblock() {
     open_ = true;
     open_.notify_all();
   }
@@ -103,10 +103,10 @@ class Subject {
 nlohmann::json measure_in_flight(long actions) {
   Subject subject;
   const double before = resident_mb();
-  subject.hold();
+  subject.block();
   subject.enqueue(actions);
   const double used = resident_mb() - before;
-  subject.let_go();
+  subject.unblock();
   subject.finish();
   return {{"value", used},
           {"unit", "MB"},
@@ -115,9 +115,9 @@ nlohmann::json measure_in_flight(long actions) {
 
 nlohmann::json measure_allocations(long actions) {
   Subject subject;
-  subject.hold();
+  subject.block();
   subject.enqueue(actions);
-  subject.let_go();
+  subject.unblock();
   subject.finish();
   const long before = allocations;
   subject.enqueue(actions);

@@ -6,7 +6,7 @@
 namespace weir_bench {
 namespace {
 
-/// The experiment: blocks go to the card, are computed on and come back.
+/// The experiment: blocks go to the device, are computed on and come back.
 struct Experiment {
   long blocks;
   std::size_t block_bytes;

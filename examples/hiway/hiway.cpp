@@ -50,12 +50,12 @@ void consume(int primes, Found& found) {
 
 void run(const char* domains) {
   const weir::Runtime runtime(domains);
-  const weir::Place card = runtime.domain(runtime.domain_count() - 1).place(1);
+  const weir::Place device = runtime.domain(runtime.domain_count() - 1).place(1);
   int blocks = 0, primes = 0;
   HiWayLib::use(runtime);
   HiWayLib::createTunnel<std::uint32_t>(blocks, HiWayLib::CPU_TO_GPU, true);
   HiWayLib::createTunnel<std::uint32_t>(primes, HiWayLib::GPU_TO_CPU, true);
-  HiWayLib::configKernel(blocks, {primes}, runtime.kernel("search", search), card,
+  HiWayLib::configKernel(blocks, {primes}, runtime.kernel("search", search), device,
                          {.outputs = {{block, WEIR_STAGE_COUNTING_PER_ITEM}}});
   HiWayLib::setupService();
 

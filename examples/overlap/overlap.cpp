@@ -30,12 +30,12 @@ weir_endpoint part(const weir::Buffer& buffer, std::size_t index, const weir::Do
 }
 
 /// Enqueues the actions of one block: the upload into its slot, the kernel, and the download.
-void enqueue(const weir::Stream& stream, const weir::Kernel& roots, const weir::Domain& card,
+void enqueue(const weir::Stream& stream, const weir::Kernel& roots, const weir::Domain& device,
              const weir::Buffer& numbers, const weir::Buffer& memory, std::size_t index,
              std::size_t slot) {
-  stream.transfer(part(numbers, index, nullptr), part(memory, slot, &card));
+  stream.transfer(part(numbers, index, nullptr), part(memory, slot, &device));
   stream.compute(roots, {weir::readwrite(memory.elements<double>(slot * block, block))});
-  stream.transfer(part(memory, slot, &card), part(numbers, index, nullptr));
+  stream.transfer(part(memory, slot, &device), part(numbers, index, nullptr));
 }
 
 /// Sends all blocks through the device and prints what the trace says about it.
@@ -43,17 +43,17 @@ void measure(const weir::Runtime& runtime, const weir::Kernel& roots, std::size_
   std::vector<double> values(blocks * block, 2.0);
   const weir::Buffer numbers = runtime.wrap(values, "numbers");
   const weir::Buffer memory = runtime.buffer(slots * block * sizeof(double), "slots");
-  const weir::Domain card = runtime.domain(0);
-  const weir::Place place = card.place();
+  const weir::Domain device = runtime.domain(0);
+  const weir::Place place = device.place();
   const weir::Stream stream = place.stream();
 
-  for (std::size_t i = 0; i < slots; ++i) enqueue(stream, roots, card, numbers, memory, i, i);
+  for (std::size_t i = 0; i < slots; ++i) enqueue(stream, roots, device, numbers, memory, i, i);
   stream.synchronize();  // the device's memory has been touched
 
   std::fill(values.begin(), values.end(), 2.0);
   runtime.start_trace();
   for (std::size_t i = 0; i < blocks; ++i) {
-    enqueue(stream, roots, card, numbers, memory, i, i % slots);
+    enqueue(stream, roots, device, numbers, memory, i, i % slots);
   }
   stream.synchronize();
   runtime.stop_trace();

@@ -30,16 +30,16 @@ void multiply(const weir::Call& call) {
   }
 }
 
-/// The place that wrote the result last; for the first product of a tile each in turn.
-std::size_t stay_at_home(const char*, const weir_candidate* candidates, std::size_t count,
+/// The place that wrote the result last; for the first product of a tile round robin.
+std::size_t choose_owner(const char*, const weir_candidate* candidates, std::size_t count,
                          void* payload) {
-  std::size_t& turn = *static_cast<std::size_t*>(payload);
+  std::size_t& next = *static_cast<std::size_t*>(payload);
   for (std::size_t i = 0; i < count; ++i) {
     if (candidates[i].owned_bytes > 0) return i;  // when it is full, the task waits for it
   }
-  const std::size_t choice = turn % count;
+  const std::size_t choice = next % count;
   if (candidates[choice].full) return WEIR_POLICY_LATER;
-  ++turn;
+  ++next;
   return choice;
 }
 
@@ -75,13 +75,13 @@ std::size_t wrong_elements(const std::vector<double>& c) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::size_t turn = 0;  // outlives the runtime
+  std::size_t next = 0;  // outlives the runtime
   const weir::Runtime runtime(argc > 1 ? argv[1] : "host,sim:cores=1,gbps=6");
   weir_policy_options policy = WEIR_POLICY_OPTIONS_INIT;
   policy.name = "stay-at-home";
-  policy.summary = "the place that has the result; in turn at first";
-  policy.choose = stay_at_home;
-  policy.payload = &turn;
+  policy.summary = "the place that has the result; round robin at first";
+  policy.choose = choose_owner;
+  policy.payload = &next;
   weir::check(weir_policy_register(runtime.handle(), &policy));
 
   std::vector<double> a(n * n), b(n * n), c(n * n);

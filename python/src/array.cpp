@@ -214,7 +214,7 @@ void Buffer::close() {
     return call_interruptibly(session->left_calls, [ended] { weir_buffer_destroy(ended); });
   };
   if (session->closed()) {
-    session->outlast();  // which may still write there
+    session->wait_for_end();  // which may still write there
   } else if (!destroyed()) {
     session->keep(std::exchange(memory, {}));
     session->kept.push_back(device.owner);

@@ -169,25 +169,25 @@ void release_code(void* payload) {
 
 /// Calls a callback of the program; reports its exception as unraisable, because no caller could
 /// handle it.
-void tell(nb::handle code, nb::handle first, nb::handle second = {}) {
+void call_back(nb::handle code, nb::handle first, nb::handle second = {}) {
   const nb::object done =
       nb::steal(PyObject_CallFunctionObjArgs(code.ptr(), first.ptr(), second.ptr(), nullptr));
   if (!done.is_valid()) PyErr_WriteUnraisable(code.ptr());
 }
 
-void tell_failure(const weir_item_failure* failure, void* payload) {
+void report_failure(const weir_item_failure* failure, void* payload) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
   const nb::object exception =
       Event::exception_of(weir_status_name(failure->status), failure->message);
-  tell(static_cast<const PipelineOptions*>(payload)->on_failure, nb::str(failure->stage),
-       exception);
+  call_back(static_cast<const PipelineOptions*>(payload)->on_failure, nb::str(failure->stage),
+            exception);
 }
 
-void tell_epoch(std::uint64_t epoch, void* payload) {
+void report_epoch(std::uint64_t epoch, void* payload) {
   const nb::gil_scoped_acquire held;
   const CallbackScope scope;
-  tell(static_cast<const PipelineOptions*>(payload)->on_epoch, nb::int_(epoch));
+  call_back(static_cast<const PipelineOptions*>(payload)->on_epoch, nb::int_(epoch));
 }
 
 weir_overflow overflow_of(const std::string& name) {
@@ -222,8 +222,8 @@ std::shared_ptr<Pipeline> Pipeline::make(const SessionRef& session, const Pipeli
   options.batch = wanted.batch;
   options.epochs = wanted.epochs;
   options.keep_bytes = wanted.keep_bytes;
-  if (!wanted.on_failure.is_none()) options.on_failure = tell_failure;
-  if (!wanted.on_epoch.is_none()) options.on_epoch = tell_epoch;
+  if (!wanted.on_failure.is_none()) options.on_failure = report_failure;
+  if (!wanted.on_epoch.is_none()) options.on_epoch = report_epoch;
   options.payload = pipeline->options.get();
   check(weir_pipeline_create(session->handle(), &options, &pipeline->handle));
   pipeline->options->name = nullptr;  // the caller's
@@ -234,7 +234,7 @@ void Pipeline::close() {
   running = false;
   if (session && session->closed()) {
     handle = nullptr;
-    session->outlast();
+    session->wait_for_end();
   } else if (handle != nullptr) {
     require_no_callback("the pipeline");
     if (interrupted()) return cancel();  // stages may be running

@@ -36,7 +36,7 @@ constexpr std::int64_t kGrace_ns = 500'000'000;  // of kernels that are interrup
 // With the GIL, all of them.
 std::deque<std::pair<std::uint64_t, nb::object>> exceptions;
 std::uint64_t last_exception = 0;
-std::vector<std::function<void()>> put_off;
+std::vector<std::function<void()>> deferred;
 std::vector<std::weak_ptr<Session>> sessions;
 std::vector<unsigned long> running_kernels;  // the threads that run them
 bool interrupted_wait = false;
@@ -151,14 +151,14 @@ class Deadline {
 };
 
 void dispose_all() {
-  while (!put_off.empty()) {
-    const std::function<void()> code = std::move(put_off.back());
-    put_off.pop_back();
+  while (!deferred.empty()) {
+    const std::function<void()> code = std::move(deferred.back());
+    deferred.pop_back();
     code();
   }
 }
 
-int run_put_off(void*) {
+int run_deferred(void*) {
   dispose_late();
   return 0;
 }
@@ -235,8 +235,8 @@ void require_no_callback(const char* what) {
 
 void dispose(std::function<void()> code) {
   if (!CallbackScope::active() && !interrupted()) return code();
-  put_off.push_back(std::move(code));
-  Py_AddPendingCall(run_put_off, nullptr);  // when it has no room, a later call will do
+  deferred.push_back(std::move(code));
+  Py_AddPendingCall(run_deferred, nullptr);  // when it has no room, a later call will do
 }
 
 void dispose_late() {
@@ -559,7 +559,7 @@ void Session::cancel() {
 }
 
 void Session::close() {
-  if (closed()) return outlast();
+  if (closed()) return wait_for_end();
   require_no_callback("the runtime");
   if (interrupted()) return give_up();
   try {
@@ -575,7 +575,7 @@ void Session::close() {
 }
 
 void Session::give_up() {
-  if (closed()) return outlast();
+  if (closed()) return wait_for_end();
   cancel();
   RunningKernel::interrupt_all();
   weir_status status = WEIR_STATUS_OK;
@@ -599,7 +599,7 @@ void Session::abandon(weir_runtime* runtime, LeftCallsRef calls) {
 }
 
 void Session::end() {
-  if (closed()) return outlast();
+  if (closed()) return wait_for_end();
   weir_runtime* const runtime = std::exchange(runtime_, nullptr);
   ending_thread_ = PyThread_get_thread_ident();
   {
@@ -620,7 +620,7 @@ void Session::end() {
   std::exchange(kept, {}).clear();  // it may hold the runtime
 }
 
-void Session::outlast() {
+void Session::wait_for_end() {
   if (CallbackScope::active() || ending_thread_ == PyThread_get_thread_ident()) return;
   ending_.wait();
 }

@@ -251,7 +251,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void require_open() const;
   /// Waits until a closed runtime has ended: until then it uses memory of the program. Not in a
   /// callback, nor on the thread that ends it.
-  void outlast();
+  void wait_for_end();
 
   /// Raises when a domain cannot run Python functions, which exist in this process only.
   void require_python(weir_domain* domain, const std::string& kernel) const;
@@ -367,7 +367,7 @@ void end(Session& session, Handle*& handle, void (*destroy)(Handle*),
   if (handle == nullptr) return;
   if (!session.closed()) require_no_callback("what may wait for it");
   Handle* const ended = std::exchange(handle, nullptr);
-  if (session.closed()) return session.outlast();
+  if (session.closed()) return session.wait_for_end();
   if (interrupted()) return;  // it may be busy for long: the runtime destroys it
   const Using inside({&session.in_use});
   for (InUse* each : used) each->close();

@@ -8,7 +8,7 @@ import weir_cli
 from weir_cli import BAD_INPUT, CARDS, DEADLINE, USAGE
 
 BEST, MUTATES_EVERY, HALF = 10, 7, np.float64(0.5)
-COEFFICIENTS, BIRTH, CROSSING, MUTATION = range(4)
+COEFFICIENTS, CREATION, CROSSING, MUTATION = range(4)
 
 
 def draw(seed, use, generation, island, creature, first, blocks):
@@ -46,12 +46,12 @@ def hash_of(genes):
 
 
 def expected(problem, creatures, genes, generations, eliminate=0, seed=1):
-    """Returns what is told of each generation, and the last population."""
+    """Returns the reports of each generation, and the last population."""
     told, last = [[] for _ in range(generations)], []
     coefficients = uniform(draw(seed, COEFFICIENTS, 0, 0, 0, 0, -(-genes // 4)))[:genes]
     for island in (0, 1):
         def born(creature, generation, island=island):
-            words = draw(seed, BIRTH, generation, island, creature, 0, -(-genes // 4))
+            words = draw(seed, CREATION, generation, island, creature, 0, -(-genes // 4))
             return uniform(words)[:genes]
         if problem == "polynomial":
             population = np.full((creatures, genes), HALF)

@@ -14,7 +14,8 @@ from harness.measure import measure  # noqa: E402
 from harness.row import Row, report_row  # noqa: E402
 from suites import evaluate, stages  # noqa: E402
 
-# Lloyd's iteration leaves less to hide than the paper's card gained by other means: docs/adr/0035.
+# Lloyd's iteration leaves less to hide than the paper's device gained by other means:
+# docs/adr/0035.
 KMEANS_GAIN = 1.03
 
 

@@ -130,7 +130,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 self.assertEqual(report["stages"]["write"], len(lines))
 
     def test_a_base_that_is_not_known_differs_from_all(self):
-        """On a card its bits are those of a G."""
+        """On a device its bits are those of a G."""
         target = letters(400, 30) + "G" * 20 + "N" * 30 + letters(400, 31)
         target = target[:100] + "N" + target[101:]
         query = target[60:140].replace("N", "A") + "G" * 15
@@ -156,7 +156,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 self.assertIn(["genes that were not found where they are", 0],
                               [[check["metric"], check["value"]] for check in report["checks"]])
                 found.add((report["params"]["n"], report["params"]["seed"], report["hash"]))
-        self.assertEqual(len(found), 4)  # a card finds the same, another seed makes another genome
+        self.assertEqual(len(found), 4)  # same on a device, another genome by another seed
 
     def test_the_usual_query_is_named_after_its_letters(self):
         target = self.write("short.fa", fasta(("t", letters(300, 1))))

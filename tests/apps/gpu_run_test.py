@@ -33,10 +33,10 @@ class GpuRunTest(weir_cli.CliTest):
     def script(self, name, line):
         os.chmod(self.write(name, f"#!/bin/sh\n{line}\n"), 0o755)
 
-    def bring(self, name, program):
+    def install(self, name, program):
         """Puts a program of the build in place of a script."""
-        shutil.copy(weir_cli.program(program), self.path("bring"))
-        os.replace(self.path("bring"), self.path(name))
+        shutil.copy(weir_cli.program(program), self.path("install"))
+        os.replace(self.path("install"), self.path(name))
 
     def run_script(self, *arguments, code, **variables):
         """Runs run.sh; returns what it prints."""
@@ -53,8 +53,8 @@ class GpuRunTest(weir_cli.CliTest):
             return {os.path.basename(name) for name in packed.getnames()}
 
     def test_one_step_that_fails_keeps_none_from_running(self):
-        self.bring("bin/weir", 0)
-        self.bring("bin/conformance", 3)
+        self.install("bin/weir", 0)
+        self.install("bin/conformance", 3)
         said = self.run_script("0", "96", "none", code=1)
         self.assertIn("passed: conformance\nFAILED: kernels (results/kernels.log)\n", said)
         self.assertIn("run: failed: kernels\n", said)
@@ -90,9 +90,9 @@ class GpuRunTest(weir_cli.CliTest):
         self.assertIn("machine.json", self.results())
 
     def test_without_a_card_nothing_runs(self):
-        self.bring("bin/weir", 0)
+        self.install("bin/weir", 0)
         self.environment["WEIR_CUDA_DRIVER"] = "/nonexistent"
-        self.assertIn("there is no card that weir can use", self.run_script(code=2))
+        self.assertIn("there is no GPU that weir can use", self.run_script(code=2))
 
 
 if __name__ == "__main__":

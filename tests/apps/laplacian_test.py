@@ -12,7 +12,7 @@ import numpy as np
 import weir_cli
 from weir_cli import BAD_INPUT, DOMAINS, TYPES, USAGE
 
-CARD = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=6"
+DEVICE = "sim:clock=virtual,gflops=35,memory_gbps=14,gbps=6"
 
 
 def mode(n, dims):
@@ -196,7 +196,7 @@ class LaplacianTest(weir_cli.CliTest):
 
     def time(self, transform):
         report = self.report("laplacian", "--n", 48, "--iterations", 20, "--blocks", "1x1x2",
-                             "--domains", f"{CARD},kernels=skip,{CARD},kernels=skip",
+                             "--domains", f"{DEVICE},kernels=skip,{DEVICE},kernels=skip",
                              "--transform", transform)
         return report["seconds"]["median"]
 

@@ -53,7 +53,7 @@ class LiveTest(weir_cli.CliTest):
             while True:
                 try:
                     more = os.read(primary, 65536)
-                except OSError:  # nobody has the other side any more
+                except OSError:  # no process has the other side open
                     break
                 if not more:
                     break
@@ -145,7 +145,7 @@ class GraphTest(weir_cli.CliTest):
         self.assertIn(graph["bottleneck"], graph["findings"][0]["words"])
 
     def test_a_card_that_is_the_bottleneck(self):
-        """In virtual time only the card takes any."""
+        """In virtual time only the device takes any."""
         report = self.report(*REYES, "--domains", "sim:clock=virtual,cores=1,gbps=1,gflops=0.1")
         graph = report["pipeline"]
         self.assertEqual((graph["bottleneck"], graph["saturated"]), ("dice", True))

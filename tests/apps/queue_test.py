@@ -1,4 +1,5 @@
-"""Runs applications as tasks of a queue: the same results, on all policies and beyond a card's memory."""
+"""Runs applications as tasks of a queue: the same results, on all policies and beyond a device's
+memory."""
 
 import itertools
 import json
@@ -12,8 +13,8 @@ from weir_cli import positive_definite, relative_error
 
 N, TILE = 384, 64
 POLICIES = ("finish", "steal", "locality", "static", "round-robin")
-# A card in virtual time: the same on every machine.
-CARD = "sim:clock=virtual,gflops=35,gbps=8,latency_us=10,kernels=skip"
+# A device in virtual time: the same on every machine.
+DEVICE = "sim:clock=virtual,gflops=35,gbps=8,latency_us=10,kernels=skip"
 
 HEADER = struct.Struct("=8sQQ")  # src/base/cache.cpp
 
@@ -89,9 +90,9 @@ class QueueTest(weir_cli.CliTest):
         self.assertIs(report["verified"], True)
 
     def test_what_streams_have_no_memory_for_is_run_by_tasks(self):
-        card = "sim:cores=1,memory=1536KiB"
+        device = "sim:cores=1,memory=1536KiB"
         for app, domains in itertools.product(("matmul", "cholesky", "lu"),
-                                              (card, f"host:cores=1,{card}")):
+                                              (device, f"host:cores=1,{device}")):
             with self.subTest(app=app, domains=domains):
                 output, said = self.weir("run", app, "--n", 512, "--tile", 64, "--repeat", 1,
                                          "--domains", domains, "--verify", "--json")
@@ -104,7 +105,7 @@ class QueueTest(weir_cli.CliTest):
         for memory in ("1280KiB", "1536KiB", "2MiB"):
             with self.subTest(memory):
                 moved = self.report("matmul", "--n", 512, "--tile", 64, "--policy", "finish",
-                                    "--domains", f"{CARD},memory={memory}")["bytes"]
+                                    "--domains", f"{DEVICE},memory={memory}")["bytes"]
                 self.assertLess(moved["evicted"], (moved["h2d"] + moved["d2h"]) / 2)
 
     def seconds(self, app, domains):
@@ -114,20 +115,20 @@ class QueueTest(weir_cli.CliTest):
 
     def test_a_first_run_on_two_cards_is_nearly_twice_as_fast(self):
         for app, efficiency in (("cholesky", 0.90), ("matmul", 0.95)):
-            one = self.seconds(app, CARD)
+            one = self.seconds(app, DEVICE)
             self.environment["XDG_CACHE_HOME"] = self.path(app)  # nothing was learned
-            two = self.seconds(app, f"{CARD},{CARD}")
+            two = self.seconds(app, f"{DEVICE},{DEVICE}")
             self.assertGreater(one / (2 * two), efficiency, app)
 
     def test_cards_of_different_speed_have_times_of_their_own(self):
-        fast = CARD.replace("gflops=35", "gflops=70")
-        alone = 1 / self.seconds("cholesky", CARD) + 1 / self.seconds("cholesky", fast)
-        together = 1 / self.seconds("cholesky", f"{fast},{CARD}")
+        fast = DEVICE.replace("gflops=35", "gflops=70")
+        alone = 1 / self.seconds("cholesky", DEVICE) + 1 / self.seconds("cholesky", fast)
+        together = 1 / self.seconds("cholesky", f"{fast},{DEVICE}")
         self.assertGreater(together / alone, 0.965)
 
     def test_static_shares_follow_the_speeds_that_were_measured(self):
-        cards = f"{CARD.replace('gflops=35', 'gflops=70')},{CARD}"
-        first, second = (self.report("matmul", "--n", 1024, "--tile", 128, "--domains", cards,
+        devices = f"{DEVICE.replace('gflops=35', 'gflops=70')},{DEVICE}"
+        first, second = (self.report("matmul", "--n", 1024, "--tile", 128, "--domains", devices,
                                      "--policy", "static")["shares"] for _ in range(2))
         self.assertEqual([share["tasks"] for share in first], [32, 32])
         self.assertEqual([share["tasks"] for share in second], [43, 21])

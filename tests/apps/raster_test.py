@@ -81,15 +81,15 @@ class RasterTest(weir_cli.CliTest):
         self.assertEqual(np.count_nonzero(picture.any(axis=-1)), KNOWN_PIXELS)
 
     def test_every_pixel(self):
-        for size, turn, show in (((1024, 768), 0, 1), ((320, 200), 37.5, 4), ((101, 207), -50, 3),
+        for size, angle, show in (((1024, 768), 0, 1), ((320, 200), 37.5, 4), ((101, 207), -50, 3),
                                  ((64, 64), 90, 2)):
-            with self.subTest(size=size, turn=turn):
-                report, picture = self.draw(size, "--turn", turn, "--show", show, "--pictures", 4)
-                colours, covered, bins = expected_picture(*size, turn * (show - 1))
+            with self.subTest(size=size, angle=angle):
+                report, picture = self.draw(size, "--turn", angle, "--show", show, "--pictures", 4)
+                colours, covered, bins = expected_picture(*size, angle * (show - 1))
                 np.testing.assert_array_equal(picture.any(axis=-1), covered)
                 self.assertLess(np.max(np.abs(picture[covered] + 0.5 - colours[covered])), 1)
                 self.assertEqual(report["pictures"][show - 1]["covered"], np.count_nonzero(covered))
-                if turn == 0:
+                if angle == 0:
                     self.assertGreaterEqual(report["stages"]["raster"], 4 * bins)
 
     def test_same_pictures_however_they_are_drawn(self):

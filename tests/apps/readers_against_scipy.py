@@ -175,7 +175,7 @@ class Reader:
         if kind == "refused":
             raise Refused(rest)
         if kind != "read":
-            raise RuntimeError(f"the driver is gone after: {request}")
+            raise RuntimeError(f"the driver has ended after: {request}")
         return tuple(int(extent) for extent in rest.split())
 
     def read(self, path, single, shown_as=""):

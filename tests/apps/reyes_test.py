@@ -35,12 +35,12 @@ def teapot():
     """32 patches of 4 x 4 points in float32."""
     patches = []
     for profile in PROFILES:
-        for turn in range(4):
+        for rotations in range(4):
             rows = []
             for radius, height in profile:
                 arm = 18 if radius == 32 else 0.56 * radius
                 points = np.array([(radius, 0), (radius, arm), (arm, radius), (0, radius)])
-                for _ in range(turn):
+                for _ in range(rotations):
                     points = np.stack([-points[:, 1], points[:, 0]], axis=1)
                 rows.append(np.column_stack([points, np.full(4, height)]))
             patches.append(rows)
@@ -190,7 +190,7 @@ class ReyesTest(weir_cli.CliTest):
         self.assertGreater(np.count_nonzero(hit), 5000)
 
     def test_light_comes_from_where_surfaces_face_it(self):
-        """The left and the right of the body mirror each other but for the light."""
+        """The left and the right of the body mirror each other except for the light."""
         _, picture = self.draw((320, 240))
         body = picture[120:170, 110:210].astype(int)
         self.assertGreater(body.std(), 5)

@@ -15,7 +15,7 @@ OK, RUN_FAILED, USAGE, BAD_INPUT, UNAVAILABLE, MISMATCH, DEADLINE = range(7)
 SIM = "sim:cores=1,gbps=6,latency_us=10"
 MIXED = "host:cores=1,sim:cores=1"
 DOMAINS = ("host", SIM, MIXED)
-CARD = "sim:cores=1,gbps=6,gflops=100,clock=virtual"  # where only the card has time of its own
+CARD = "sim:cores=1,gbps=6,gflops=100,clock=virtual"  # where only the device has time of its own
 CARDS = (MIXED, "host:cores=1,sim:order=device,cores=1", CARD)
 
 TYPES = {"double": np.float64, "float": np.float32}
@@ -75,7 +75,7 @@ class CliTest(unittest.TestCase):
         return json.loads(output)
 
     def gain(self, *arguments):
-        """How much faster a pipeline is than its baseline where only the card takes time."""
+        """How much faster a pipeline is than its baseline where only the device takes time."""
         baseline, pipeline = (self.report(*arguments, "--domains", CARD, *form)["seconds"]["median"]
                               for form in (("--baseline",), ()))
         return baseline / pipeline

@@ -137,7 +137,7 @@ typedef struct sight {
   weir_buffer* buffer; /**< the same */
 } sight;
 
-static void look(weir_status status, const char* message, void* payload) {
+static void record(weir_status status, const char* message, void* payload) {
   sight* seen = payload;
   seen->status = status;
   snprintf(seen->message, sizeof seen->message, "%s", message);
@@ -155,8 +155,8 @@ static void callbacks(void) {
   sem_init(&failed.called, 0, 0);
   const weir_event event = close_gate(&f, f.stream, f.x);
   CHECK_OK(enqueue(f.stream, "fail", f.x, 0, &bad));
-  CHECK_OK(weir_event_on_complete(f.runtime, &event, look, &early));
-  CHECK_OK(weir_event_on_complete(f.runtime, &bad, look, &failed));
+  CHECK_OK(weir_event_on_complete(f.runtime, &event, record, &early));
+  CHECK_OK(weir_event_on_complete(f.runtime, &bad, record, &failed));
   CHECK(early.calls == 0);
   open_gate(&f);
   sem_wait(&early.called);
@@ -164,15 +164,15 @@ static void callbacks(void) {
   CHECK(early.calls == 1 && early.status == WEIR_STATUS_OK && early.message[0] == '\0');
   CHECK(failed.status == WEIR_STATUS_KERNEL_ERROR);
   CHECK_CONTAINS(failed.message, "tile 7 is broken");
-  CHECK_OK(weir_event_on_complete(f.runtime, &event, look, &late));
+  CHECK_OK(weir_event_on_complete(f.runtime, &event, record, &late));
   CHECK(late.calls == 1 && late.status == WEIR_STATUS_OK);
   CHECK_FAILS(weir_stream_synchronize(f.stream, SOON), WEIR_STATUS_KERNEL_ERROR, "'fail'");
 }
 
 static void make_objects_to_destroy(sight* seen) {
   double* data = NULL;
-  seen->stream = make_stream(f.places[0], "doomed");
-  seen->buffer = make_buffer(f.runtime, "doomed", &data);
+  seen->stream = make_stream(f.places[0], "destroyed");
+  seen->buffer = make_buffer(f.runtime, "destroyed", &data);
 }
 
 /* Tries what callbacks must not do, with an action that cannot end before the callback does. */

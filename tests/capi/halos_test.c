@@ -1,4 +1,4 @@
-/* Grids and halos in C: an exchange, and handles of what is gone or of something else. */
+/* Grids and halos in C: an exchange, and handles of destroyed objects or of something else. */
 #include "check.h"
 
 enum { RANKS = 2, CELLS = 6, ROW = CELLS / RANKS + 2 };
@@ -30,7 +30,7 @@ static weir_status make_halo(weir_fabric* fabric, const weir_grid* grid, int64_t
   return weir_halo_create(fabric, grid, &options, out_halo);
 }
 
-/* The grid is gone before the exchange, and the halo after it. */
+/* Destroys the grid before the exchange, and the halo after it. */
 static weir_status gone(weir_fabric* fabric, void* payload) {
   const unsigned rank = weir_fabric_rank(fabric);
   weir_halo_info info = WEIR_HALO_INFO_INIT;

@@ -1,4 +1,4 @@
-/* Handles of what is gone, of something else, and of another runtime. */
+/* Handles of destroyed objects, of something else, and of another runtime. */
 #include "fixture.h"
 
 static fixture f;
@@ -124,7 +124,7 @@ static void objects_of_another_runtime(void) {
   tear_down(&foreign);
 }
 
-/* The first events of two runtimes would be the same but for the runtime. */
+/* The first events of two runtimes would be the same except for the runtime. */
 static void events_of_another_runtime(void) {
   fixture foreign;
   weir_event event = WEIR_EVENT_INIT;

@@ -54,10 +54,10 @@ static void wrong_registrations(void) {
 
 static void no_implementation_for_the_domain(void) {
   const weir_implementation code = {"sim", add_kernel, NULL};
-  CHECK_OK(register_with("card only", &code, 1, WEIR_KERNEL_SHAPE_SERIAL));
+  CHECK_OK(register_with("sim only", &code, 1, WEIR_KERNEL_SHAPE_SERIAL));
   const uint64_t before = enqueued(&f);
-  CHECK_FAILS(enqueue(f.stream, "card only", f.x, 0, NULL), WEIR_STATUS_UNSUPPORTED,
-              "kernel 'card only'");
+  CHECK_FAILS(enqueue(f.stream, "sim only", f.x, 0, NULL), WEIR_STATUS_UNSUPPORTED,
+              "kernel 'sim only'");
   CHECK_CONTAINS(weir_last_error(), "domain 'host'");
   CHECK(enqueued(&f) == before);
 }

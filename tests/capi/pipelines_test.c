@@ -72,7 +72,7 @@ static void a_sum(void) {
   weir_pipeline_destroy(pipeline);
 }
 
-/* Keeps each item, completes it at once, and is told when it does so again. */
+/* Keeps each item, completes it at once, and is refused when it does so again. */
 static weir_status keep_and_complete(weir_batch* batch) {
   for (size_t i = 0; i < batch->count; ++i) {
     weir_item* item = NULL;
@@ -92,7 +92,7 @@ static void items_that_are_kept(void) {
   CHECK_REFUSED(weir_item_keep(NULL, 0, NULL), "out_item");
 }
 
-static void a_look_at_it(void) {
+static void states(void) {
   numbers state = {0, 1000, 0};
   weir_pipeline* pipeline = make(&state, add_up);
   weir_pipeline_info info = WEIR_PIPELINE_INFO_INIT;
@@ -148,7 +148,7 @@ static void what_is_refused(void) {
   CHECK_REFUSED(weir_pipeline_start(pipeline), "destroyed");
 }
 
-/* What a kernel and a stencil need, and what they are told without it. */
+/* What a kernel and a stencil need, and the messages without it. */
 static void what_devices_are_refused(void) {
   numbers state = {0, 1, 0};
   weir_pipeline* pipeline = NULL;
@@ -219,7 +219,7 @@ int main(void) {
   require(weir_runtime_create(&options, &runtime));
   RUN(a_sum);
   RUN(items_that_are_kept);
-  RUN(a_look_at_it);
+  RUN(states);
   RUN(an_item_that_fails);
   RUN(what_is_refused);
   RUN(what_devices_are_refused);

@@ -1,4 +1,4 @@
-/* A place that a kernel of its own or a callback destroys is gone when these are over. */
+/* A place that its own kernel or a callback destroys is destroyed when these have ended. */
 #include <sched.h>
 
 #include "fixture.h"

@@ -1,4 +1,4 @@
-/* What a runtime says about itself, and resources that are not to be had. */
+/* What a runtime says about itself, and resources that are not available. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void too_little_memory_in_a_domain(void) {
   options.domains = "sim:cores=1,memory=64KiB";
   require(weir_runtime_create(&options, &card));
   require(weir_place_create(weir_runtime_get_domain(card, 0), NULL, &place));
-  weir_stream* const stream = make_stream(place, "card");
+  weir_stream* const stream = make_stream(place, "device");
   require(weir_buffer_create(card, 1 << 20, NULL, &large));
   require(weir_buffer_create(card, 1024, NULL, &small));
   CHECK_OK(weir_stream_upload(stream, large, weir_region_range(0, 1 << 20), NULL));

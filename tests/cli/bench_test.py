@@ -1,4 +1,4 @@
-"""weir bench: on a simulated card the shapes that Fang et al. measured on a card of 57 cores."""
+"""weir bench: on a simulated card the shapes that Fang et al. measured on a device of 57 cores."""
 
 import contextlib
 import json
@@ -63,7 +63,7 @@ class Transfers(unittest.TestCase):
 
 
 class Balance(unittest.TestCase):
-    """Figures 9 to 12 of paper 004, on cards of speed 1 and 2."""
+    """Figures 9 to 12 of paper 004, on devices of speed 1 and 2."""
 
     def test_all_four_figures(self):
         cards = ",".join(f"sim:clock=virtual,gflops=1,latency_us=0,speed={speed}"
@@ -79,7 +79,7 @@ class Balance(unittest.TestCase):
         self.assertAlmostEqual(fast / slow, 2, delta=0.02)
         self.assertEqual([point["visits"] for point in figures[10]], [24, 1])
         self.assertLess(figures[10][0]["idle"], 0.2)
-        self.assertAlmostEqual(figures[10][1]["idle"], 0.5)  # of the card that has none
+        self.assertAlmostEqual(figures[10][1]["idle"], 0.5)  # of the device that has none
         self.assertEqual([point["communication_of_most"] for point in figures[10]], [1, 1 / 24])
         self.assertEqual([point["label"] for point in figures[11]],
                          [[scheduler, progress] for scheduler in ("onesided", "master")
@@ -210,7 +210,7 @@ class Spatial(unittest.TestCase):
             self.assertGreater(times[1], times[best])
             self.assertGreater(times[CORES], times[best])
             self.assertLess(series["ref_s"], times[best])
-            # Each divisor is faster than its neighbours that are none; 56 ends a plateau.
+            # Each divisor is faster than its neighbours, which are not; 56 ends a plateau.
             for places in (4, 7, 8, 14, 28):
                 for other in (places - 1, places + 1):
                     if CORES % other != 0:
@@ -234,7 +234,7 @@ class Overhead(unittest.TestCase):
 
 
 class Figures(unittest.TestCase):
-    """Figures 6 to 9, with an application on a small card."""
+    """Figures 6 to 9, with an application on a small device."""
 
     CARD = "sim:clock=virtual,cores=4,gbps=6,latency_us=2,gflops=0.5,kernels=skip"
 

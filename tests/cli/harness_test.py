@@ -97,7 +97,7 @@ class HarnessTest(unittest.TestCase):
         with mock.patch("harness.command.TO_END_S", 0):
             self.assertRaisesRegex(Failed, "did not end within 1 s", stuck.run, self.build, {}, 1)
         os.set_blocking(reader, True)
-        self.assertEqual(os.read(reader, 1), b"")  # nobody has the other end
+        self.assertEqual(os.read(reader, 1), b"")  # no process has the other end
 
 
 if __name__ == "__main__":

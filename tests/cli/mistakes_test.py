@@ -1,4 +1,4 @@
-"""What people get wrong on the command line, and whether they are told what, where and what to do."""
+"""Mistakes on the command line, and whether messages say what, where and what to do."""
 
 import os
 import tempfile

@@ -229,7 +229,7 @@ def copy(start, duration, row=3, *, enqueued=0.0, ready=None, stream="a", name="
     return made
 
 
-def in_turn(stream, rounds=5):
+def alternating(stream, rounds=5):
     """Copies that wait for the kernels before them, and are not hidden; times in us."""
     return [action for at in range(0, 300 * rounds, 300)
             for action in (copy(at, 150, ready=at, stream=stream(at // 300)),
@@ -239,7 +239,7 @@ def in_turn(stream, rounds=5):
 ONE_PLACE = ("d/p0", "d in", "d out")
 TWO_PLACES = ("d/p0", "d/p1")
 
-#: What a recording shows, and the one sentence that somebody would say who knows the matter.
+#: What a recording shows, and the one sentence that an expert would say of it.
 SITUATIONS = {
     "kernels fill the cores": (
         ONE_PLACE, [kernel(0, 960), copy(10, 50)],
@@ -280,15 +280,15 @@ SITUATIONS = {
         "copies that no kernel hides take 51 % of the time, 100 % of it after the last kernel: "
         "smaller actions overlap copies with kernels"),
     "one stream, in turn": (
-        ONE_PLACE, in_turn(lambda _: "a"),
+        ONE_PLACE, alternating(lambda _: "a"),
         "copies that no kernel hides take 50 % of the time: they come after the kernels before, in "
         "the same memory or stream; a second stream, with memory of its own, hides them"),
     "two streams, in turn": (
-        ONE_PLACE, in_turn(lambda i: "ab"[i % 2]),
+        ONE_PLACE, alternating(lambda i: "ab"[i % 2]),
         "copies that no kernel hides take 50 % of the time: they come after the kernels before, in "
         "the same memory or stream; other memory for the next copies hides them"),
     "a task queue, in turn": (
-        ONE_PLACE, in_turn(lambda _: "tasks/d/p0"),
+        ONE_PLACE, alternating(lambda _: "tasks/d/p0"),
         "copies that no kernel hides take 50 % of the time: they come after the kernels before, in "
         "the same memory or stream"),
     "copies that are enqueued too late": (

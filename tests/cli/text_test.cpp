@@ -66,7 +66,7 @@ class Environment {
 
 std::string told(Speaker speaker) {
   testing::internal::CaptureStderr();
-  tell(Tone::bad, "it failed", speaker);
+  print_message(Tone::bad, "it failed", speaker);
   return testing::internal::GetCapturedStderr();
 }
 

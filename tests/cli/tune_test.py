@@ -13,8 +13,8 @@ from tool import TOOL, weir
 
 USAGE, BAD_INPUT = 2, 3
 
-CARD = ("sim:clock=virtual,cores=56,gbps=6,duplex=half,latency_us=2,gflops=0.5,launch_us=5,"
-        "kernels=skip")
+DEVICE = ("sim:clock=virtual,cores=56,gbps=6,duplex=half,latency_us=2,gflops=0.5,launch_us=5,"
+          "kernels=skip")
 MOST_TILES = 8
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guide", "measuring.md")
 
@@ -30,11 +30,11 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
-    def tune(self, app, *options, domains=CARD, n=256):
+    def tune(self, app, *options, domains=DEVICE, n=256):
         return json.loads(self.weir("tune", app, "--n", str(n), "--domains", domains,
                                     "--most-tiles", str(MOST_TILES), "--json", *options))
 
-    def run_app(self, app, *options, n=256, domains=CARD):
+    def run_app(self, app, *options, n=256, domains=DEVICE):
         return json.loads(self.weir("run", app, "--n", str(n), "--domains", domains, "--repeat",
                                     "1", "--json", *options))
 
@@ -77,8 +77,8 @@ class Search(TuneTest):
         self.assertFalse(any("policy" in each for each in hotspot["evaluations"]))
 
     def test_shapes_are_tried_where_tiles_are_of_a_grid(self):
-        """On two cards, between which flat tiles need fewer copies than squares."""
-        options = ("--iterations", "5", "--domains", f"{CARD},{CARD}")
+        """On two devices, between which flat tiles need fewer copies than squares."""
+        options = ("--iterations", "5", "--domains", f"{DEVICE},{DEVICE}")
         tuned = json.loads(self.weir("tune", "hotspot", "--n", "256", "--most-tiles", "8", "--json",
                                      *options))
         tried = {each.get("aspect", 1) for each in tuned["evaluations"]}
@@ -101,8 +101,8 @@ class Search(TuneTest):
         reasons = "\n".join(self.tune("matmul")["reasons"])
         for word in ("pace", "of each domain", "tile", "longer"):
             self.assertIn(word, reasons)
-        text = self.weir("tune", "matmul", "--n", "256", "--domains", CARD)
-        used = f"weir run matmul --n 256 --domains {CARD} --tuned"
+        text = self.weir("tune", "matmul", "--n", "256", "--domains", DEVICE)
+        used = f"weir run matmul --n 256 --domains {DEVICE} --tuned"
         for word in ("matmul: --places", "default takes", "why", f"use it with: {used}\n"):
             self.assertIn(word, text)
         result = weir(*used.split()[1:], XDG_CACHE_HOME=self.cache)
@@ -185,7 +185,7 @@ class Wisdom(TuneTest):
         rhs, rows = (os.path.join(self.cache, name) for name in ("b.mtx", "p.mtx"))
         with open(rhs, "w", encoding="ascii") as file:
             file.write("%%MatrixMarket matrix array real general\n64 1\n" + "1\n" * 64)
-        result = weir("run", "lu", "--n", "64", "--domains", CARD, "--repeat", "1", "--tuned",
+        result = weir("run", "lu", "--n", "64", "--domains", DEVICE, "--repeat", "1", "--tuned",
                       "--rhs", rhs, "--solution", os.path.join(self.cache, "x.mtx"),
                       "--permutation", rows, XDG_CACHE_HOME=self.cache)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -193,7 +193,7 @@ class Wisdom(TuneTest):
     def test_other_problems_have_none(self):
         self.tune("matmul", "--evaluations", "2")
         for n, options in ((512, ()), (256, ("--precision", "float"))):
-            result = weir("run", "matmul", "--n", str(n), "--domains", CARD, "--repeat", "1",
+            result = weir("run", "matmul", "--n", str(n), "--domains", DEVICE, "--repeat", "1",
                           "--tuned", *options, XDG_CACHE_HOME=self.cache)
             self.assertEqual(result.returncode, 0)
             self.assertIn("no tuning result", result.stderr)
@@ -238,13 +238,13 @@ class Wisdom(TuneTest):
         self.assertIn(b"weir run cholesky\n", content)
         with open(kept, "wb") as file:
             file.write(content[:-1] + b"?")
-        result = weir("run", "cholesky", "--n", "256", "--domains", CARD, "--repeat", "1",
+        result = weir("run", "cholesky", "--n", "256", "--domains", DEVICE, "--repeat", "1",
                       "--tuned", XDG_CACHE_HOME=self.cache)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("no tuning result for this problem; run: weir tune cholesky --n 256 --domains", result.stderr)
 
     def test_without_a_place_for_it_tuning_works(self):
-        result = weir("tune", "matmul", "--n", "256", "--domains", CARD, "--evaluations", "2",
+        result = weir("tune", "matmul", "--n", "256", "--domains", DEVICE, "--evaluations", "2",
                       XDG_CACHE_HOME="/proc/nowhere")
         self.assertEqual(result.returncode, 0, result.stderr)
 

@@ -65,7 +65,7 @@ CONFORMANCE_TEST(Capacity, NothingLeavesWhileEverythingFits) {
 CONFORMANCE_TEST(Capacity, DestroyedBuffersGiveTheirMemoryBack) {
   const Small rig(subject);
   for (std::size_t i = 0; i < kBuffers; ++i) {
-    const Buffer buffer = rig.apart(32 << 10);
+    const Buffer buffer = rig.unaliased(32 << 10);
     rig.stream.upload(buffer.all());
   }
   rig.stream.synchronize();
@@ -91,7 +91,7 @@ CONFORMANCE_TEST(Capacity, SeveralStreamsShareTheMemory) {
 
 CONFORMANCE_TEST(Capacity, AnActionThatNeedsMoreFailsAndTheRestGoesOn) {
   const Small rig(subject);
-  const Buffer panel = rig.apart(8 << 10, "panel"), note = rig.apart(100, "note");
+  const Buffer panel = rig.unaliased(8 << 10, "panel"), note = rig.unaliased(100, "note");
   rig.stream.upload(note.all());
   rig.stream.upload(panel.all()).wait();
   std::vector<Operand> operands;
@@ -103,7 +103,8 @@ CONFORMANCE_TEST(Capacity, AnActionThatNeedsMoreFailsAndTheRestGoesOn) {
   const std::string message = event.info().message;
   EXPECT_NE(message.find("'" + rig.domain.name() + "'"), std::string::npos) << message;
   EXPECT_NE(message.find("40 KiB"), std::string::npos) << "does not say how much: " << message;
-  EXPECT_NE(message.find("'panel' 8 KiB"), std::string::npos) << "nor who has it: " << message;
+  EXPECT_NE(message.find("'panel' 8 KiB"), std::string::npos)
+      << "nor the buffer that has it: " << message;
 }
 
 }  // namespace

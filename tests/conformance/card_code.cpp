@@ -57,9 +57,9 @@ Kernels card_code(const Runtime& runtime, const CardWords& words) {
   all.fail = native(runtime, "fail", words.kind, fail);
   all.gather = native(runtime, "gather", words.kind, words.gather);
   if (words.held != nullptr) all.held = native(runtime, "held", words.kind, words.held);
-  const weir_portable_kernel meeting{"suite_meet", {1, 1, 1}, "p", nullptr, nullptr};
+  const weir_portable_kernel rendezvous{"suite_meet", {1, 1, 1}, "p", nullptr, nullptr};
   all.meet = runtime.portable_kernel(
-      {.kernel = &meeting, .source = words.meet, .source_name = words.meet_name}, kOne);
+      {.kernel = &rendezvous, .source = words.meet, .source_name = words.meet_name}, kOne);
   return all;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 CONFORMANCE_TEST(Compute, SeesItsScalars) {
   const Rig rig(subject);
-  const Buffer x = rig.apart(4 * sizeof(double));
+  const Buffer x = rig.unaliased(4 * sizeof(double));
   rig.stream.compute(rig.kernels.scalars, {write(x.all())},
                      {std::int64_t{-5}, std::uint64_t{1} << 40, 0.25f, 1e-300});
   rig.stream.download(x.all());

@@ -44,7 +44,7 @@ constexpr std::size_t kBytes = 20'000;
 /// Instances of one buffer in the host and the device, and what is to be in them.
 struct Pair {
   Pair(const Rig& rig, std::mt19937& random)
-      : buffer(rig.apart(kBytes)), device(random_bytes(random, kBytes)) {
+      : buffer(rig.unaliased(kBytes)), device(random_bytes(random, kBytes)) {
     std::copy(device.begin(), device.end(), buffer.data<unsigned char>());
     rig.stream.upload(buffer.all());
     rig.stream.synchronize();
@@ -145,7 +145,7 @@ CONFORMANCE_TEST(Copies, BetweenTwoDevices) {
 
 CONFORMANCE_TEST(Copies, CountTheirBytes) {
   const Rig rig(subject);
-  const Buffer x = rig.apart(1000);
+  const Buffer x = rig.unaliased(1000);
   rig.stream.upload(x.range(3, 77));
   rig.stream.download({x.handle(), {10, {5, 4, 3}, {7, 40}}});
   rig.stream.synchronize();
@@ -155,7 +155,7 @@ CONFORMANCE_TEST(Copies, CountTheirBytes) {
 
 CONFORMANCE_TEST(Copies, NeedTheSameShape) {
   const Rig rig(subject);
-  const Buffer x = rig.apart(1000);
+  const Buffer x = rig.unaliased(1000);
   EXPECT_EQ(status_of([&] {
               rig.stream.transfer({nullptr, x.handle(), weir_region_range(0, 10)},
                                   {rig.domain.handle(), x.handle(), weir_region_range(0, 11)});

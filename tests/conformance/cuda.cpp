@@ -1,5 +1,5 @@
-// CUDA on the driver for tests, whose cards are threads; on a real card when WEIR_CUDA_DRIVER names
-// a driver.
+// CUDA on the driver for tests, whose devices are threads; on a real GPU when WEIR_CUDA_DRIVER
+// names a driver.
 #include <dlfcn.h>
 #include <weir/portable.h>
 
@@ -18,14 +18,14 @@ namespace taught {
 #include "suite.wk"
 }  // namespace taught
 
-// Until another call of it has begun as well; the dialect has no words for that. Breaks the card
-// when none has come for 10 s or so.
+// Until another call of it has begun as well; the dialect has no words for that. Breaks the
+// device when none has come for 10 s or so.
 constexpr char kMeet[] = R"(
 __device__ unsigned arrived;
 extern "C" __global__ void suite_meet(long long*) {
   const unsigned wanted = (atomicAdd(&arrived, 1u) | 1u) + 1u;
-  for (unsigned naps = 0; *(volatile unsigned*)&arrived < wanted; ++naps) {
-    if (naps == 10000000u) __trap();
+  for (unsigned polls = 0; *(volatile unsigned*)&arrived < wanted; ++polls) {
+    if (polls == 10000000u) __trap();
     __nanosleep(1000);
   }
 }
@@ -43,10 +43,10 @@ void teach(const weir_portable_kernel& kernel) {
   add(kernel.name, kernel.parameters, kernel.run);
 }
 
-/// Whether the cards are those for tests; says so before the library looks for a driver.
-const bool pretends = [] {
-  // Calls of `meet` must be on the card together: none may wait behind another for a connection,
-  // or for its code.
+/// Whether the devices are those for tests; says so before the library looks for a driver.
+const bool is_fake = [] {
+  // Calls of `meet` must be on the device together: none may wait behind another for a
+  // connection, or for its code.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   if (const char* const given = std::getenv("WEIR_CUDA_DRIVER")) {
@@ -59,7 +59,7 @@ const bool pretends = [] {
   for (const weir_portable_kernel* kernel :
        {&taught::suite_fill, &taught::suite_add, &taught::suite_mix, &taught::suite_number,
         &taught::suite_scalars, &taught::suite_parallel, &taught::axpy, &taught::stencil,
-        &taught::reduce, &taught::multiply, &taught::turn, &taught::rounds, &taught::values,
+        &taught::reduce, &taught::multiply, &taught::reverse, &taught::rounds, &taught::values,
         &taught::atomics, &taught::vectors, &taught::repeat, &taught::pick, &taught::weigh_five}) {
     teach(*kernel);
   }
@@ -105,7 +105,7 @@ Kernels kernels(const Runtime& runtime) {
   return card_code(runtime, {"cuda", gather, kMeet, "meet.cu", hold_queue});
 }
 
-/// Makes the primary context of the first card current, as other libraries of a program do.
+/// Makes the primary context of the first device current, as other libraries of a program do.
 void enter_card() {
   static void* const context = [] {
     driver<int(unsigned)>("cuInit")(0);
@@ -130,7 +130,7 @@ void release(void* memory) {
 
 std::vector<Exception> exceptions() {
   constexpr char kReadsNothing[] = "the compiler of the driver for tests reads no text";
-  if (!pretends) return {};
+  if (!is_fake) return {};
   return {{"Portable.SaysWhereItDoesNotCompile", kReadsNothing},
           {"Portable.SaysThatSharedMemoryIsTooLarge", kReadsNothing}};
 }

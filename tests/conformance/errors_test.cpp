@@ -1,4 +1,4 @@
-// Failures: they are told by name, poison what depends on them and nothing else, and are over then.
+// Failures: they are reported by name, poison what depends on them and nothing else, then end.
 #include <string>
 
 #include "suite.hpp"
@@ -12,13 +12,13 @@ CONFORMANCE_TEST(Errors, PoisonWhatDependsOnThem) {
   const Event root = rig.stream.compute(rig.kernels.fail, {readwrite(x.all())}, {}, "panel");
   const Event after = rig.stream.compute(rig.kernels.add, {readwrite(x.all())}, {1});
   const Event copied = rig.stream.download(x.all());
-  const Event apart = rig.stream.compute(rig.kernels.fill, {write(y.all())}, {5});
+  const Event independent = rig.stream.compute(rig.kernels.fill, {write(y.all())}, {5});
   const Event fetched = rig.stream.download(y.all());
   EXPECT_EQ(status_of([&] { rig.stream.synchronize(); }), WEIR_STATUS_KERNEL_ERROR);
   EXPECT_EQ(root.info().status, WEIR_STATUS_KERNEL_ERROR);
   EXPECT_EQ(after.info().status, WEIR_STATUS_POISONED);
   EXPECT_EQ(copied.info().status, WEIR_STATUS_POISONED);
-  EXPECT_EQ(apart.info().status, WEIR_STATUS_OK);
+  EXPECT_EQ(independent.info().status, WEIR_STATUS_OK);
   EXPECT_EQ(fetched.info().status, WEIR_STATUS_OK);
   EXPECT_EQ(y.data<std::int64_t>()[0], 5);
   for (const Event& event : {root, after}) {
@@ -77,7 +77,7 @@ CONFORMANCE_TEST(Errors, CancelEndsWhatHasNotBegun) {
   rig.stream.cancel();
   EXPECT_EQ(status_of([&] { event.wait(); }), WEIR_STATUS_CANCELLED);
   rig.gate.open();
-  rig.stream.synchronize();  // to cancel is no failure
+  rig.stream.synchronize();  // a cancellation is not a failure
   rig.stream.compute(rig.kernels.fill, {write(x.all())}, {2}).wait();
 }
 

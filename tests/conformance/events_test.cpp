@@ -1,4 +1,4 @@
-// Events: when they come, who is told, across streams and domains.
+// Events: when they complete, which waiters are notified, across streams and domains.
 #include <array>
 #include <atomic>
 #include <thread>

@@ -15,16 +15,16 @@ using Numbers = std::span<std::int64_t>;
 Numbers numbers(const Call& call, std::size_t operand) { return call.span<std::int64_t>(operand); }
 
 /// Two calls that wait for each other.
-class Meeting {
+class Rendezvous {
  public:
-  explicit Meeting(std::chrono::milliseconds patience) : patience_(patience) {}
+  explicit Rendezvous(std::chrono::milliseconds patience) : patience_(patience) {}
 
   void arrive() {
     const unsigned mine = arrived_.fetch_add(1) + 1;
     const unsigned wanted = mine + mine % 2;
     const auto limit = std::chrono::steady_clock::now() + patience_;
     while (arrived_.load() < wanted) {
-      if (std::chrono::steady_clock::now() > limit) throw std::runtime_error("nobody came");
+      if (std::chrono::steady_clock::now() > limit) throw std::runtime_error("no call came");
       std::this_thread::yield();
     }
   }
@@ -80,8 +80,8 @@ Kernels host_code(const Runtime& runtime, std::chrono::milliseconds patience) {
       WEIR_KERNEL_SHAPE_PARALLEL);
   made.fail =
       runtime.kernel("fail", [](const Call&) { throw std::runtime_error("tile 7 is broken"); });
-  const auto meeting = std::make_shared<Meeting>(patience);
-  made.meet = runtime.kernel("meet", [meeting](const Call&) { meeting->arrive(); });
+  const auto rendezvous = std::make_shared<Rendezvous>(patience);
+  made.meet = runtime.kernel("meet", [rendezvous](const Call&) { rendezvous->arrive(); });
   made.held = runtime.kernel("held", [](const Call&) { holding.wait(true); });
   return made;
 }

@@ -9,7 +9,7 @@ namespace {
 
 CONFORMANCE_TEST(Memory, InstancesBeginAsZeros) {
   const Rig rig(subject);
-  const Buffer x = rig.apart(10'000);
+  const Buffer x = rig.unaliased(10'000);
   std::fill_n(x.data<unsigned char>(), x.bytes(), 7);
   rig.stream.download(x.all());
   rig.stream.synchronize();
@@ -20,7 +20,7 @@ CONFORMANCE_TEST(Memory, InstancesBeginAsZeros) {
 CONFORMANCE_TEST(Memory, KeepsWhatItWasGiven) {
   const Rig rig(subject);
   for (const std::size_t size : {1u, 3u, 64u, 4095u, 4096u, 65'537u, 3u << 20}) {
-    const Buffer x = rig.apart(size);
+    const Buffer x = rig.unaliased(size);
     auto* const bytes = x.data<unsigned char>();
     std::iota(bytes, bytes + size, static_cast<unsigned char>(size));
     const std::vector<unsigned char> before(bytes, bytes + size);
@@ -52,7 +52,7 @@ CONFORMANCE_TEST(Memory, TakesPinnedMemoryOfTheProgram) {
   }
 }
 
-CONFORMANCE_TEST(Memory, InstancesAreApart) {
+CONFORMANCE_TEST(Memory, InstancesAreDistinct) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(100);
   auto* const host = x.data<std::int64_t>();
@@ -116,7 +116,7 @@ class DeviceMemory {
 CONFORMANCE_TEST(Memory, MayBeTheProgramsThere) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.no_alias = true;
-  const Rig opened(subject);  // before there is a card that memory can be of
+  const Rig opened(subject);  // opens the device that the memory is of
   const DeviceMemory memory(subject, 10'000);
   const Rig rig(subject, subject.small.empty() ? subject.domain : subject.small);
   for (const int round : {1, 2}) {  // more of it than the domain has memory, which it takes none of
@@ -147,7 +147,7 @@ CONFORMANCE_TEST(Memory, MayBeTheProgramsThere) {
 CONFORMANCE_TEST(Memory, ComesBackWhenBuffersGo) {
   const Rig rig(subject);
   for (int round = 0; round < 5; ++round) {
-    const Buffer x = rig.apart(1 << 20);
+    const Buffer x = rig.unaliased(1 << 20);
     rig.stream.upload(x.all());
     rig.stream.synchronize();
     EXPECT_GE(rig.domain.info().memory_used, std::uint64_t{1} << 20);

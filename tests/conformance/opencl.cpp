@@ -23,7 +23,7 @@ std::string missing() {
   }
 }
 
-/// Returns why no device can stand for a card, "": one can.
+/// Returns why no device can stand for a GPU, "" when one can.
 std::string missing_card() {
 #ifdef __SANITIZE_THREAD__
   return "the thread sanitizer does not see the locks of the driver";
@@ -72,7 +72,7 @@ weir_status gather_by_queue(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
-constexpr char kNoMeeting[] = "OpenCL C 1.2 has no memory that two kernels share";
+constexpr char kNoRendezvous[] = "OpenCL C 1.2 has no memory that two kernels share";
 constexpr char kNoMeet[] = "#error OpenCL C 1.2 has no memory that two kernels share\n";
 
 constexpr char kHeld[] = "the kernel that the test holds is code of the host";
@@ -85,15 +85,15 @@ const Registration card({
         [](const Runtime& runtime) {
           return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
         },
-    .exceptions = {{"Copies.BetweenTwoDevices", "cards of OpenCL have no link to each other"},
-                   {"Memory.MayBeTheProgramsThere", "a card of OpenCL takes no memory"},
+    .exceptions = {{"Copies.BetweenTwoDevices", "OpenCL devices have no link to each other"},
+                   {"Memory.MayBeTheProgramsThere", "an OpenCL device takes no memory"},
                    {"Ordering.BarriersNeedNoHost", kHeld},
                    {"Ordering.DependentActionsNeedNoHost", kHeld},
-                   {"Overlap.*", kNoMeeting}},
+                   {"Overlap.*", kNoRendezvous}},
     .missing = missing_card,
 });
 
-/// A card whose driver has no shared virtual memory.
+/// A device whose driver has no shared virtual memory.
 const Registration buffers({
     .name = "opencl_buffers",
     .domain = "opencl:0,native=off,svm=off",
@@ -102,16 +102,16 @@ const Registration buffers({
         [](const Runtime& runtime) {
           return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
         },
-    .exceptions = {{"Copies.BetweenTwoDevices", "cards of OpenCL have no link to each other"},
-                   {"Memory.MayBeTheProgramsThere", "a card of OpenCL takes no memory"},
+    .exceptions = {{"Copies.BetweenTwoDevices", "OpenCL devices have no link to each other"},
+                   {"Memory.MayBeTheProgramsThere", "an OpenCL device takes no memory"},
                    {"Ordering.BarriersNeedNoHost", kHeld},
                    {"Ordering.DependentActionsNeedNoHost", kHeld},
-                   {"Overlap.*", kNoMeeting}},
+                   {"Overlap.*", kNoRendezvous}},
     .missing = missing_card,
 });
 
-/// Returns why there is no device of rusticl, Mesa's driver for graphics cards, which a processor
-/// stands for here; "": there is.
+/// Returns why there is no device of rusticl, "" when there is. rusticl is Mesa's driver for GPUs;
+/// here a processor stands for one.
 std::string missing_rusticl() {
 #ifdef __SANITIZE_THREAD__
   return "the thread sanitizer does not see the locks of the driver";
@@ -119,14 +119,14 @@ std::string missing_rusticl() {
   try {
     const Runtime runtime("opencl:0");
     const bool is_there = runtime.describe().find("rusticl") != std::string::npos;
-    return is_there ? "" : "opencl:0 is no device of rusticl: install mesa-opencl-icd";
+    return is_there ? "" : "opencl:0 is not a device of rusticl: install mesa-opencl-icd";
   } catch (const Error& error) {
     if (error.status() != WEIR_STATUS_UNAVAILABLE) throw;
     return error.what();
   }
 }
 
-constexpr char kNoDoubles[] = "the card has no doubles";
+constexpr char kNoDoubles[] = "the device has no doubles";
 
 const Registration rusticl({
     .name = "opencl_rusticl",
@@ -136,23 +136,23 @@ const Registration rusticl({
         [](const Runtime& runtime) {
           return card_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
         },
-    .exceptions = {{"Copies.BetweenTwoDevices", "cards of OpenCL have no link to each other"},
-                   {"Memory.MayBeTheProgramsThere", "a card of OpenCL takes no memory"},
+    .exceptions = {{"Copies.BetweenTwoDevices", "OpenCL devices have no link to each other"},
+                   {"Memory.MayBeTheProgramsThere", "an OpenCL device takes no memory"},
                    {"Ordering.BarriersNeedNoHost", kHeld},
                    {"Ordering.DependentActionsNeedNoHost", kHeld},
-                   {"Overlap.*", kNoMeeting},
+                   {"Overlap.*", kNoRendezvous},
                    {"Compute.SeesItsScalars", kNoDoubles},
                    {"Portable.MultipliesTiles", kNoDoubles},
                    {"Portable.HasAtomicsForAllTypes", kNoDoubles},
                    {"Portable.HasVectorsOfFour", kNoDoubles},
                    {"Portable.ConvertsItsScalars", kNoDoubles},
-                   {"Portable.SharesMuchMemory", "groups of the card share 32 KiB at most"},
+                   {"Portable.SharesMuchMemory", "groups of the device share 32 KiB at most"},
                    {"Portable.SaysThatSharedMemoryIsTooLarge",
                     "the driver counts the shared memory of a group twice (Mesa 22.3)"}},
     .missing = missing_rusticl,
 });
 
-const Registration apart({
+const Registration unaliased({
     .name = "opencl",
     .domain = "opencl:0,alias=off",
     .small = "opencl:0,alias=off,memory=32KiB",

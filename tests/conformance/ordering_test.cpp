@@ -61,7 +61,7 @@ class RandomProgram {
     const std::size_t count = 1 + random_() % 4, first = random_() % (kCells - count + 1);
     const std::size_t from = random_() % (kCells - count + 1);
     const auto value = static_cast<std::int64_t>(random_() % 100);
-    const bool apart = from + count <= first || first + count <= from;
+    const bool disjoint = from + count <= first || first + count <= from;
     switch (random_() % 5) {
       case 0:
         rig_.stream.upload(cells(first, count));
@@ -76,7 +76,7 @@ class RandomProgram {
         std::fill_n(device_.begin() + first, count, static_cast<std::uint64_t>(value));
         break;
       default:
-        if (!apart) break;
+        if (!disjoint) break;
         rig_.stream.compute(rig_.kernels.mix,
                             {read(cells(from, count)), readwrite(cells(first, count))}, {value});
         for (std::size_t i = 0; i < count; ++i) {

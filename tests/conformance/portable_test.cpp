@@ -41,7 +41,7 @@ CONFORMANCE_TEST(Portable, RunsEveryItemOnce) {
   const Kernel axpy = made(rig, wk::axpy, kByCount);
   for (const int count : {1, WIDTH - 1, WIDTH, 10'000}) {
     const std::size_t bytes = static_cast<std::size_t>(count + 8) * sizeof(float);
-    const Buffer x = rig.apart(bytes), y = rig.apart(bytes);
+    const Buffer x = rig.unaliased(bytes), y = rig.unaliased(bytes);
     filled(x, 0.0F);
     filled(y, 1.0F);
     rig.stream.upload(x.all());
@@ -58,11 +58,11 @@ CONFORMANCE_TEST(Portable, RunsEveryItemOnce) {
 
 CONFORMANCE_TEST(Portable, SharesMuchMemory) {
   const Rig rig(subject);
-  const Kernel turn = made(rig, wk::turn, [](const Call&) { return Groups{3}; });
-  const Buffer x = rig.apart(3 * PART * sizeof(std::int64_t));
+  const Kernel reverse = made(rig, wk::reverse, [](const Call&) { return Groups{3}; });
+  const Buffer x = rig.unaliased(3 * PART * sizeof(std::int64_t));
   filled(x, std::int64_t{0});
   rig.stream.upload(x.all());
-  rig.stream.compute(turn, {readwrite(x.all())});
+  rig.stream.compute(reverse, {readwrite(x.all())});
   rig.stream.download(x.all());
   rig.stream.synchronize();
   for (std::int64_t i = 0; i < 3 * PART; ++i) {
@@ -73,7 +73,7 @@ CONFORMANCE_TEST(Portable, SharesMuchMemory) {
 CONFORMANCE_TEST(Portable, RunsNothingInNoGroups) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, kByCount);
-  const Buffer x = rig.apart(64), y = rig.apart(64);
+  const Buffer x = rig.unaliased(64), y = rig.unaliased(64);
   filled(y, 1.0F);
   rig.stream.upload(y.all());
   rig.stream.compute(axpy, {readwrite(y.all()), read(x.all())}, {1.0, 0});
@@ -103,7 +103,8 @@ CONFORMANCE_TEST(Portable, ReducesInGroupsAndByAtomics) {
   constexpr int kCount = 5000;
   const Rig rig(subject);
   const Kernel reduce = made(rig, wk::reduce, kByCount);
-  const Buffer x = rig.apart(kCount * sizeof(int)), total = rig.apart(8), most = rig.apart(8);
+  const Buffer x = rig.unaliased(kCount * sizeof(int)), total = rig.unaliased(8),
+               most = rig.unaliased(8);
   auto* const in = filled(x, -2000);
   std::reverse(in, in + kCount / 2);
   for (const Buffer* const buffer : {&x, &total, &most}) rig.stream.upload(buffer->all());
@@ -124,7 +125,7 @@ CONFORMANCE_TEST(Portable, MultipliesTiles) {
     return Groups{group_count(c.extent[0] / sizeof(double), TILE), group_count(c.extent[1], TILE)};
   });
   const std::size_t bytes = kLd * kLd * sizeof(double);
-  const Buffer a = rig.apart(bytes), b = rig.apart(bytes), c = rig.apart(bytes);
+  const Buffer a = rig.unaliased(bytes), b = rig.unaliased(bytes), c = rig.unaliased(bytes);
   for (std::size_t i = 0; i < kLd * kLd; ++i) {
     a.data<double>()[i] = static_cast<double>(i % 11);
     b.data<double>()[i] = static_cast<double>(i % 7);
@@ -159,7 +160,7 @@ CONFORMANCE_TEST(Portable, MultipliesTiles) {
 std::vector<int> rounds_on(const Rig& rig) {
   constexpr std::size_t kItems = (4 * 2) * (2 * 3) * (2 * 2);
   const Kernel rounds = made(rig, wk::rounds, [](const Call&) { return Groups{2, 3, 2}; });
-  const Buffer out = rig.apart(kItems * sizeof(int));
+  const Buffer out = rig.unaliased(kItems * sizeof(int));
   rig.stream.compute(rounds, {write(out.all())}, {5});
   rig.stream.download(out.all());
   rig.stream.synchronize();
@@ -199,7 +200,7 @@ CONFORMANCE_TEST(Portable, HasAtomicsForAllTypes) {
   const Rig rig(subject);
   const Kernel atomics = made(rig, wk::atomics, [](const Call&) { return Groups{kGroups}; });
   std::vector<Buffer> counts;
-  for (int i = 0; i < 6; ++i) counts.push_back(rig.apart(64));
+  for (int i = 0; i < 6; ++i) counts.push_back(rig.unaliased(64));
   auto* const integers = counts[0].data<std::int32_t>();
   auto* const naturals = counts[1].data<std::uint32_t>();
   integers[1] = kItems;
@@ -228,8 +229,10 @@ CONFORMANCE_TEST(Portable, HasVectorsOfFour) {
   const Kernel vectors = made(rig, wk::vectors, [](const Call& call) {
     return Groups{group_count(call.scalar<std::size_t>(0) / 4, WIDTH)};
   });
-  const Buffer x = rig.apart(kCount * sizeof(float)), y = rig.apart(2 * kCount * sizeof(float));
-  const Buffer v = rig.apart(kCount * sizeof(double)), w = rig.apart(kCount * sizeof(double));
+  const Buffer x = rig.unaliased(kCount * sizeof(float)),
+               y = rig.unaliased(2 * kCount * sizeof(float));
+  const Buffer v = rig.unaliased(kCount * sizeof(double)),
+               w = rig.unaliased(kCount * sizeof(double));
   filled(x, -10.0F);
   filled(v, -10.0);
   rig.stream.upload(x.all());
@@ -250,7 +253,7 @@ CONFORMANCE_TEST(Portable, HasVectorsOfFour) {
 CONFORMANCE_TEST(Portable, ConvertsItsScalars) {
   const Rig rig(subject);
   const Kernel values = made(rig, wk::values, [](const Call&) { return Groups{}; });
-  const Buffer out = rig.apart(6 * sizeof(double));
+  const Buffer out = rig.unaliased(6 * sizeof(double));
   rig.stream.compute(values, {write(out.all())},
                      {-3, 4'000'000'000U, std::int64_t{-1} << 40, std::uint64_t{1} << 63, 0.5, 7});
   rig.stream.download(out.all());
@@ -262,7 +265,7 @@ CONFORMANCE_TEST(Portable, ConvertsItsScalars) {
 CONFORMANCE_TEST(Portable, RefusesWhatItsParametersCannotHold) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, kByCount);
-  const Buffer x = rig.apart(64), y = rig.apart(64);
+  const Buffer x = rig.unaliased(64), y = rig.unaliased(64);
   const auto refusal = [&](std::initializer_list<Operand> operands,
                            std::initializer_list<Scalar> scalars) {
     try {
@@ -292,7 +295,7 @@ CONFORMANCE_TEST(Portable, FailsWithItsGrid) {
   const Kernel axpy = made(rig, wk::axpy, [](const Call& call) {
     return call.scalar<int>(1) == 1 ? Groups{.y = 70'000} : Groups{call.scalar<std::uint32_t>(9)};
   });
-  const Buffer x = rig.apart(64), y = rig.apart(64);
+  const Buffer x = rig.unaliased(64), y = rig.unaliased(64);
   for (const int which : {1, 2}) {
     const Event event = rig.stream.compute(axpy, {readwrite(y.all()), read(x.all())}, {1.0, which});
     EXPECT_NE(status_of([&] { event.wait(); }), WEIR_STATUS_OK);
@@ -313,7 +316,7 @@ std::string verdict(const Rig& rig, const char* text, std::uint32_t items = 64,
   const Kernel broken =
       rig.runtime.portable_kernel({.kernel = &kernel, .source = text, .source_name = "broken.wk"},
                                   [](const Call&) { return Groups{}; });
-  const Buffer x = rig.apart(64);
+  const Buffer x = rig.unaliased(64);
   try {
     const Event event = rig.stream.compute(broken, {readwrite(x.all())});
     EXPECT_NE(status_of([&] { rig.stream.synchronize(); }), WEIR_STATUS_OK);
@@ -343,7 +346,7 @@ CONFORMANCE_TEST(Portable, SaysWhereItDoesNotCompile) {
   if (line != std::string::npos) said.replace(line, 12, "broken.wk:3");
   expect_in(said, {"'broken'", "broken.wk:3", "nonsense"});
   const Kernel axpy = made(rig, wk::axpy, kByCount);  // it goes on
-  const Buffer x = rig.apart(64), y = rig.apart(64);
+  const Buffer x = rig.unaliased(64), y = rig.unaliased(64);
   rig.stream.compute(axpy, {readwrite(y.all()), read(x.all())}, {1.0, 1}).wait();
 }
 

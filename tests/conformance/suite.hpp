@@ -101,9 +101,9 @@ class Rig {
 
   /// A buffer of numbers with an instance of its own in the device.
   Buffer numbers(std::size_t count, const char* name = nullptr) const {
-    return apart(count * sizeof(std::int64_t), name);
+    return unaliased(count * sizeof(std::int64_t), name);
   }
-  Buffer apart(std::size_t bytes, const char* name = nullptr) const {
+  Buffer unaliased(std::size_t bytes, const char* name = nullptr) const {
     weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
     options.name = name;
     options.no_alias = true;

@@ -142,8 +142,7 @@ static void* enqueue_and_leave(void* payload) {
   return NULL;
 }
 
-/* Threads that are gone have left nothing of their own, also when they owned a stream or recorded.
- */
+/* Threads that have ended leave nothing of their own, also if they owned a stream or recorded. */
 static void threads(void) {
   static const char* const domains[] = {"host", "sim:cores=1"};
   for (int d = 0; d < 2; ++d) {

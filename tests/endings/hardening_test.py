@@ -4,7 +4,7 @@ usage: hardening_test.py [--fortify] FILE...
 
 Each is position independent, has its relocations resolved and read-only before it starts, no stack
 that can be executed and guards in its stack frames; with --fortify it calls checked functions of
-the C library. None imports what opens a socket or starts another program, but for the exceptions.
+the C library. None imports what opens a socket or starts another program, except as listed.
 """
 
 import re

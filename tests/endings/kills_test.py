@@ -1,7 +1,7 @@
 """kill -9 while traces and results are written.
 
 A file appears under its name when it is complete: after each kill there is the file of before, or
-a whole new one. Beside it there is nothing, but for the moment between link and rename: then a
+a whole new one. Beside it there is nothing, except in the moment between link and rename: then a
 whole file with a suffix.
 
 usage: kills_test.py [--kills N] [--seed S]        N is 40 by default, or WEIR_TEST_KILLS

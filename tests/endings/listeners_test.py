@@ -1,4 +1,4 @@
-"""While the tool works, no process of it has a socket: it listens nowhere and talks to nobody."""
+"""While the tool works, no process of it has a socket: it neither listens nor connects."""
 
 import contextlib
 import os

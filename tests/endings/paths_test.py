@@ -1,5 +1,5 @@
-"""What becomes of output paths that somebody has prepared, and of variables in a program with more
-rights than its user."""
+"""What becomes of output paths that an attacker has prepared, and of variables in a program that
+runs with elevated privileges."""
 
 import json
 import os
@@ -35,7 +35,7 @@ class PathsTest(unittest.TestCase):
                               timeout=60, check=False, env={**environment, **variables})
 
     def check_link_is_replaced(self, name, *arguments, **variables):
-        """The attack: a link under a name that somebody is about to write to."""
+        """The attack: a link under a name that another user is about to write to."""
         for target in ("precious", "missing"):
             os.symlink(self.path(target), self.path(name))
             result = self.weir(*arguments, **variables)
@@ -87,7 +87,7 @@ class PathsTest(unittest.TestCase):
 
     def test_more_rights_than_the_user_make_variables_void(self):
         if os.getuid() != 0:
-            self.skipTest("only root can give a program to somebody else")
+            self.skipTest("only root can give a program to another user")
         nobody = pwd.getpwnam("nobody").pw_uid
         os.chmod(self.folder, 0o777)
         tool = shutil.copy(TOOL, self.path("tool"))

@@ -106,7 +106,7 @@ def check_ignored():
 
 
 def check_ranks():
-    """A signal for who has started ranks is one for them, and they end first."""
+    """A signal for the process that has started ranks is one for them, and they end first."""
     with Victim(("run", "scatter", "--n", "100000", *ENDLESS, "--ranks", str(RANKS))) as victim:
         pid = victim.process.pid
         started = []

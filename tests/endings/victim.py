@@ -44,7 +44,7 @@ def words_of(process):
 
 
 def members_of(group):
-    """Returns the processes of a group, also those that have ended and nobody has taken note of."""
+    """Returns the processes of a group, also those that have ended and have not been waited for."""
     members = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -54,7 +54,7 @@ def members_of(group):
 
 
 def ends_within(process, seconds):
-    """Returns whether a process, of anybody, ends in time."""
+    """Returns whether a process of any parent ends in time."""
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError:
@@ -112,7 +112,7 @@ class Victim:
         return sum(map(int, words_of(self.process.pid)[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def has_no_process(self, seconds):
-        """Returns whether all of the group have ended in time, also those whose parent is gone."""
+        """Returns whether all of the group have ended in time, also orphans."""
         until = time.monotonic() + seconds
         ended = set()
         while members := members_of(self.process.pid) - ended:

@@ -59,7 +59,7 @@ int end_in_handler(weir_fabric* fabric) {
   for (;;) weir_fabric_progress(fabric, WEIR_FOREVER);
 }
 
-/// Ends while another thread waits for a message that nobody sends.
+/// Ends while another thread waits for a message that no rank sends.
 int end_beside_thread(weir_fabric* fabric) {
   static std::atomic<bool> begun{false};
   std::thread([fabric] {
@@ -72,7 +72,7 @@ int end_beside_thread(weir_fabric* fabric) {
   return 0;
 }
 
-/// A process that was forked ends by exit(): it is no rank.
+/// A process that was forked ends by exit(): it is not a rank.
 int end_after_fork(weir_fabric* fabric) {
   const pid_t child = fork();
   if (child == 0) std::exit(0);

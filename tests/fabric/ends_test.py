@@ -43,7 +43,7 @@ WAYS = {
 
 
 def run(command):
-    """Runs a command in a group of its own, which is gone when it returns."""
+    """Runs a command in a group of its own, which has ended when it returns."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, env=ENVIRONMENT)
     try:

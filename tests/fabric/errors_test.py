@@ -26,7 +26,7 @@ WRONG = (
 
 
 def check_lost_statuses(program):
-    """A launcher that is told of no child ends, and says why."""
+    """A launcher that gets no status of a child ends, and says why."""
     done = subprocess.run([program, "shm", "2"], text=True, capture_output=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=100,
                           preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))

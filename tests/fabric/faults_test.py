@@ -17,8 +17,8 @@ ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_RO
 
 
 def end(process):
-    """Ends a group of processes: the launcher, which may have given ranks groups of their own, is
-    told first."""
+    """Ends a group of processes: the launcher, which may have given ranks groups of their own, gets
+    the signal first."""
     for number in (signal.SIGTERM, signal.SIGCONT):
         try:
             os.killpg(process.pid, number)
@@ -31,7 +31,7 @@ def end(process):
 
 
 def run(command):
-    """Runs a command in a group of its own, which is gone when it returns."""
+    """Runs a command in a group of its own, which has ended when it returns."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, env=ENVIRONMENT)
     try:
@@ -86,9 +86,9 @@ def check_mpi(program, name, mpirun):
     what = "kill" if name == "openmpi" else "exit"
     survivors(mpirun + [go_on, "-n", str(RANKS), program, what])
     print(f"{name} {what}: the others went on")
-    # Who has seen a rank lost ends without MPI_Finalize(): Open MPI's mpirun ends all at once then.
-    outlast = [go_on] if name == "openmpi" else []
-    survivors_of_stopped(mpirun + outlast + ["-n", str(RANKS), program, "stop"])
+    # A rank that has lost another one ends without MPI_Finalize(): Open MPI's mpirun then ends all.
+    keep_others = [go_on] if name == "openmpi" else []
+    survivors_of_stopped(mpirun + keep_others + ["-n", str(RANKS), program, "stop"])
     print(f"{name} stop: the others went on")
     code, _, _ = run(start + ["kill"])
     if code == 0:

@@ -24,9 +24,10 @@ constexpr std::size_t kOptions = 120;
 
 std::vector<Valuation> price(const PricingOptions& wanted, bool killed) {
   const weir::Runtime runtime("host:cores=1");
-  const weir::apps::AppStreams lanes(runtime, {});
+  const weir::apps::AppStreams streams(runtime, {});
   const weir::apps::PathKernels kernels(runtime);
-  Pricing pricing(runtime, lanes, kernels, weir::apps::generate_book(kOptions, 1).options, wanted);
+  Pricing pricing(runtime, streams, kernels, weir::apps::generate_book(kOptions, 1).options,
+                  wanted);
   pricing.start();
   if (killed) std::raise(SIGKILL);  // its place has options, or asks for them
   pricing.wait(weir::forever);

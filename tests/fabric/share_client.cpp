@@ -97,7 +97,7 @@ class Trial {
       return;
     }
     expect(status == WEIR_STATUS_OK, case_.name() + ": it succeeds: " + message);
-    if (rank_ == 0) judge(share);
+    if (rank_ == 0) check_results(share);
   }
 
  private:
@@ -133,7 +133,7 @@ class Trial {
     return buffer_.elements<std::uint8_t>(offsets_[from], offsets_[to] - offsets_[from]);
   }
 
-  void judge(const weir::Share& share) const {
+  void check_results(const weir::Share& share) const {
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < case_.items; ++i) {
       for (std::size_t at = offsets_[i]; at < offsets_[i + 1]; ++at) {
@@ -180,7 +180,7 @@ void run_all(weir_fabric* fabric) {
       Trial(fabric, {.items = 200, .chunks = chunks, .scheduler = scheduler, .bad_item = 60}).run();
       Trial(fabric, {.items = 200, .chunks = chunks, .scheduler = scheduler, .cancels = true})
           .run();
-      // The card of the last rank breaks.
+      // The device of the last rank breaks.
       const char* const domains = ranks > 1 && rank + 1 == ranks
                                       ? "sim:cores=1,gbps=50,latency_us=1,lost_at=5"
                                       : "host:cores=1";

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Ranks of `weir run`: their messages say which one speaks, ps names them after the program, and
-what mpirun passes on to something that is no terminal has no colours.
+what mpirun passes on to something that is not a terminal has no colours.
 
     speakers_test.py WEIR
 """

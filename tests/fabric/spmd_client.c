@@ -108,7 +108,7 @@ static void check_answers(weir_fabric* fabric, unsigned rank, unsigned ranks) {
   struct echo echo = {fabric, rank, 0, {0}};
   unsigned words[WORDS] = {0, rank, 0};
   OK(weir_fabric_listen(fabric, answer, &echo));
-  OK(weir_fabric_barrier(fabric, PATIENCE)); /* nobody has the handler from before */
+  OK(weir_fabric_barrier(fabric, PATIENCE)); /* no rank has the handler from before */
   for (unsigned i = 0; i < QUESTIONS; ++i) {
     words[2] = i;
     for (unsigned to = 0; to < ranks; ++to) {

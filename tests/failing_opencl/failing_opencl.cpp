@@ -73,7 +73,7 @@ cl_int CL_API_CALL set_event_callback(cl_event event, cl_int status,
                                       void* data) {
   end_at("clSetEventCallback");
   if (const auto code = failure_of("clSetEventCallback")) return *code;
-  {  // PoCL calls nobody when a user event fails
+  {  // PoCL calls no callback when a user event fails
     const std::lock_guard lock(mutex);
     for (Broken& each : broken) {
       if (each.event != event) continue;

@@ -62,7 +62,7 @@ struct Graph {
 
 struct Stream {
   Context* context = nullptr;
-  Commands commands;                // the first is under way
+  Commands commands;                // the first is in flight
   std::unique_ptr<Graph> captured;  // what is enqueued goes here
   bool leaving = false;
   std::thread thread;
@@ -153,7 +153,7 @@ void drop_context(Context* context) {
   if (mine != context->current.end() && --mine->second == 0) context->current.erase(mine);
 }
 
-/// The contexts of a thread, which are nobody's when it ends.
+/// The contexts of a thread, which it releases when it ends.
 struct Current : std::vector<Context*> {
   ~Current() {
     const Lock lock(world().mutex);
@@ -182,7 +182,7 @@ CUresult misuse(CUresult code) {
   return code;
 }
 
-/// What every entry point does first, under the lock: counts, fails as told, or since it must.
+/// What every entry point does first, under the lock: counts, fails as requested, or since it must.
 CUresult enter(const std::string& function, int device) {
   const std::string name = function.substr(0, function.find('_'));  // without the "_v2" of cuda.h
   ++world().calls[name];
@@ -393,7 +393,7 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes, int device) {
   Device& mine = world().devices[static_cast<std::size_t>(device)];
   if (bytes > world().memory - mine.used) return CUDA_ERROR_OUT_OF_MEMORY;
   auto* const made = static_cast<std::byte*>(std::malloc(bytes));
-  std::memset(made, 0xdb, bytes);  // nobody may count on zeros
+  std::memset(made, 0xdb, bytes);  // no caller may count on zeros
   mine.used += bytes;
   world().allocations[made] = {bytes, device};
   *address = reinterpret_cast<CUdeviceptr>(made);
@@ -934,7 +934,7 @@ CUresult cuStreamQuery(CUstream handle) {
 }
 CUresult cuStreamSynchronize(CUstream handle) {
   Lock lock(world().mutex);
-  if (handle == CU_STREAM_LEGACY) {  // nobody enqueues anything there
+  if (handle == CU_STREAM_LEGACY) {  // no caller enqueues anything there
     return current.empty() ? misuse(CUDA_ERROR_INVALID_CONTEXT) : enter(__func__, device_now());
   }
   Stream* const stream = stream_of(handle);

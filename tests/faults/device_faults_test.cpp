@@ -1,8 +1,8 @@
-// A card that is lost, or fails once, at any of its operations.
+// A device that is lost, or fails once, at any of its operations.
 //
-// The walk of the whole interface (walk.cpp) runs once for each operation of a card that can fail;
-// its oracle checks every status and every byte, that other domains go on, and that the runtime is
-// of use afterwards.
+// The walk of the whole interface (walk.cpp) runs once for each operation of a device that can
+// fail; its oracle checks every status and every byte, that other domains go on, and that the
+// runtime is of use afterwards.
 //
 //   WEIR_TEST_OPERATION=N   at the Nth only
 #include <gtest/gtest.h>
@@ -20,13 +20,13 @@
 namespace faults {
 namespace {
 
-/// A specification of domains, but for the setting that breaks a card.
+/// A specification of domains, without the setting that breaks a device.
 struct Card {
   const char* name;
   const char* before;
   const char* after;
   bool virtual_time;
-  std::size_t domain;  ///< of the card
+  std::size_t domain;  ///< of the device
 };
 
 void PrintTo(const Card& card, std::ostream* out) { *out << card.name; }
@@ -54,7 +54,7 @@ class DeviceFaults : public testing::TestWithParam<Card> {
     static Report report;
     report = {};
     walk_flows(route, folder_, report);
-    report.errors = 0;  // those of its own cards
+    report.errors = 0;  // those of its own devices
     walk(route, folder_, report);
     finish(route, report);
     const bool reached = report.errors + report.device_errors > 0;
@@ -74,8 +74,8 @@ class DeviceFaults : public testing::TestWithParam<Card> {
     }
     std::size_t number = 1;
     while (walk_with(setting, number, lasts) && !HasFailure()) ++number;
-    EXPECT_GT(number, 1u) << "nothing failed: the walk does not use the card";
-    std::printf("proof: %s of card '%s': %zu operations\n", setting, GetParam().name, reached_);
+    EXPECT_GT(number, 1u) << "nothing failed: the walk does not use the device";
+    std::printf("proof: %s of device '%s': %zu operations\n", setting, GetParam().name, reached_);
   }
 
  private:

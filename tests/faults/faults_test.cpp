@@ -230,7 +230,7 @@ class Runner {
     for (Slot& slot : slots_) {
       if (slot.child != ended) continue;
       slot.child = 0;
-      judge(slot, status);
+      classify(slot, status);
     }
   }
 
@@ -242,7 +242,7 @@ class Runner {
     return children;
   }
 
-  void judge(const Slot& slot, int status) {
+  void classify(const Slot& slot, int status) {
     const End end = end_of(status, *slot.board);
     const Plan& plan = slot.wanted.plan;
     ++table_.counts[static_cast<unsigned>(plan.kind)][plan.lasting][static_cast<unsigned>(end)];

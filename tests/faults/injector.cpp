@@ -73,7 +73,7 @@ std::uint64_t hash_of(const Stack& stack) {
 }
 
 /// The allocations that are live, in an open table that needs no memory itself.
-struct Ledger {
+struct AllocationTable {
   static constexpr unsigned kSlotBits = 14;  // few pages: a child process copies those it touches
   static constexpr std::size_t kSlots = 1u << kSlotBits;
   struct Entry {
@@ -128,7 +128,7 @@ struct Ledger {
     --held;
   }
 };
-Ledger ledger;
+AllocationTable allocations;
 
 template <class Function>
 Function* real(const char* name) {
@@ -168,22 +168,22 @@ std::uint64_t failures() { return failed.load(std::memory_order_relaxed); }
 void watch_memory(bool with_stacks) {
   if (with_stacks) {
     void* const room = reinterpret_cast<void*>(
-        syscall(SYS_mmap, nullptr, Ledger::kSlots * sizeof(Stack), PROT_READ | PROT_WRITE,
+        syscall(SYS_mmap, nullptr, AllocationTable::kSlots * sizeof(Stack), PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    if (room != MAP_FAILED) ledger.stacks = static_cast<Stack*>(room);
+    if (room != MAP_FAILED) allocations.stacks = static_cast<Stack*>(room);
   }
-  ledger.watching.store(true, std::memory_order_relaxed);
+  allocations.watching.store(true, std::memory_order_relaxed);
 }
 
 std::size_t live_allocations(void (*each)(std::size_t bytes, const Stack& stack)) {
   constexpr std::size_t kMostShown = 5;
   const Inside own;
   std::size_t count = 0;
-  for (std::size_t at = 0; at < Ledger::kSlots; ++at) {
-    const Ledger::Entry& entry = ledger.entries[at];
+  for (std::size_t at = 0; at < AllocationTable::kSlots; ++at) {
+    const AllocationTable::Entry& entry = allocations.entries[at];
     if (entry.address == nullptr) continue;
     if (++count > kMostShown || each == nullptr) continue;
-    each(entry.bytes, ledger.stacks != nullptr ? ledger.stacks[at] : Stack{});
+    each(entry.bytes, allocations.stacks != nullptr ? allocations.stacks[at] : Stack{});
   }
   return count;
 }
@@ -214,7 +214,7 @@ void __libc_free(void* address);
 
 static void* noted(void* address, std::size_t bytes) {
   if (address != nullptr) {
-    faults::ledger.add(address, bytes);
+    faults::allocations.add(address, bytes);
   } else {
     errno = ENOMEM;
   }
@@ -232,7 +232,7 @@ void* calloc(std::size_t count, std::size_t bytes) {
 
 void* realloc(void* old, std::size_t bytes) {
   if (bytes > 0 && faults::must_fail(Kind::memory)) return noted(nullptr, bytes);
-  if (old != nullptr) faults::ledger.remove(old);
+  if (old != nullptr) faults::allocations.remove(old);
   void* const moved = __libc_realloc(old, bytes);
   return bytes > 0 ? noted(moved, bytes) : moved;
 }
@@ -252,7 +252,7 @@ int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) {
 }
 
 void free(void* address) {
-  if (address != nullptr) faults::ledger.remove(address);
+  if (address != nullptr) faults::allocations.remove(address);
   __libc_free(address);
 }
 

@@ -421,7 +421,7 @@ void make_buffers() {
   }
 }
 
-/// Memory of the program as an instance in each domain; a card's is the host's.
+/// Memory of the program as an instance in each domain; for a device, too, it is host memory.
 void adopt_memory() {
   static std::uint64_t there[8];
   for (weir_domain* domain : world.domains) {
@@ -475,7 +475,7 @@ void make_streams() {
     weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;
     options.policy = policy;
     options.priority = priority;
-    options.name = name == kCard ? "the stream of the card" : nullptr;
+    options.name = name == kCard ? "the stream of the device" : nullptr;
     if (!took(weir_stream_create(world.places[place], &options, &world.streams[name]),
               "stream_create")) {
       world.streams[name] = nullptr;
@@ -532,7 +532,7 @@ void walk_events() {
     sync.operand_count = 1;
     sync.scope = WEIR_SYNC_SCOPE_OPERANDS;
     if (!sync_with(kExact, sync, "sync of an operand")) continue;
-    // The host instance is in another memory on a card: what is there follows by an upload.
+    // On a device the host instance is in another memory: its contents follow by an upload.
     ends[count++] = back[0];
   }
   weir_sync marker = WEIR_SYNC_INIT;
@@ -563,7 +563,7 @@ void walk_events() {
   synchronize(kCard);
 }
 
-/// More than the card's memory holds: instances leave and come back.
+/// More than the memory of the device holds: instances are evicted and come back.
 void walk_evictions() {
   for (std::size_t round = 0; round < 3; ++round) {
     for (std::size_t buffer = 1; buffer < kBuffers; ++buffer) {
@@ -645,14 +645,14 @@ void write_trace(const char* folder, const char* name) {
   if (took(weir_trace_write(world.runtime, path), "trace_write")) std::remove(path);
 }
 
-/// Writes after a while: whoever does not wait for it finds that out.
+/// Writes after a while: a caller that does not wait for it finds that out.
 weir_status late_kernel(const weir_call* call) {
   for (int i = 0; i < 200; ++i) sched_yield();
   std::memset(call->operands[0].address, 7, call->operands[0].extent[0]);
   return WEIR_STATUS_OK;
 }
 
-/// A runtime that ends while things go wrong: what belongs to it waits for the work and is gone.
+/// A runtime that ends while things go wrong: its objects wait for the work, then end.
 void walk_second_runtime() {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = world.route->virtual_time ? "sim:clock=virtual" : "host:cores=1";
@@ -775,7 +775,7 @@ void heal(std::uint8_t stream) {
   }
 }
 
-/// Whether an action failed because a card did, and says which.
+/// Whether an action failed because a device did, and says which.
 bool is_of_device(const weir_event_info& info) {
   return world.route->breaks && info.status == WEIR_STATUS_DEVICE_ERROR &&
          std::strstr(info.message, "domain 'sim:") != nullptr;
@@ -787,9 +787,9 @@ void replay_drain(std::size_t number, const Step& step, weir_status& failed) {
     world.report->blame("step %zu: a synchronise of stream %u kept a failure to itself", number,
                         step.stream);
   }
-  const bool untold = !step.of_all && failed == WEIR_STATUS_KERNEL_ERROR &&
-                      step.status == WEIR_STATUS_OUT_OF_MEMORY;
-  if (!untold) failed = WEIR_STATUS_OK;
+  const bool unreported = !step.of_all && failed == WEIR_STATUS_KERNEL_ERROR &&
+                          step.status == WEIR_STATUS_OUT_OF_MEMORY;
+  if (!unreported) failed = WEIR_STATUS_OK;
   heal(step.stream);
 }
 
@@ -895,7 +895,7 @@ void finish_program(const Route& route, Report& report) {
   if (world.callbacks_seen.load() != world.callbacks_wanted) {
     report.blame("%u of %u callbacks came", world.callbacks_seen.load(), world.callbacks_wanted);
   }
-  if (route.breaks) {  // what a card has still in store hits jobs that do not count
+  if (route.breaks) {  // faults that a device still has in store hit jobs that do not count
     static Report scratch;
     const bool broke = report.errors + report.device_errors > 0;
     for (int jobs = broke ? 1 : 16; jobs > 0; --jobs) {

@@ -11,7 +11,7 @@ namespace faults {
 /// What a walk has to say, in memory that survives the process it runs in.
 struct Report {
   unsigned errors = 0;         ///< calls or actions that failed and need not have
-  unsigned device_errors = 0;  ///< actions that a card is to blame for
+  unsigned device_errors = 0;  ///< actions that failed because of a device
   unsigned wrong = 0;          ///< contradictions; the first few are in `text`
   std::size_t written = 0;
   char text[4000] = "";
@@ -21,12 +21,13 @@ struct Report {
   void add(const Report& other);
 };
 
-/// Where to walk. Two domains; with virtual time both are cards and nothing runs on other threads.
+/// Where to walk. Two domains; with virtual time both are devices and nothing runs on other
+/// threads.
 struct Route {
   const char* name;
   const char* domains;
   bool virtual_time;
-  bool breaks = false;           ///< a card may fail
+  bool breaks = false;           ///< a device may fail
   std::size_t sound_domain = 1;  ///< one that works in the end
   bool leaves = false;           ///< a rank may leave
 };
@@ -37,12 +38,12 @@ constexpr std::int64_t kLong = INT64_C(15'000'000'000);
 
 constexpr unsigned only(weir_status status) { return 1u << status; }
 
-/// Takes the outcome of a call that may end as one of `expected`, and as what a fault makes of it;
-/// only OK is true.
+/// Takes the outcome of a call, which may be one of `expected`, or one that a fault causes. Only OK
+/// is true.
 bool took(const Route& route, Report& report, weir_status status, const char* call,
           unsigned expected = only(WEIR_STATUS_OK));
 
-/// Creates a runtime, does everything a program can do with it, and remembers what it was told.
+/// Creates a runtime, does everything a program can do with it, and remembers the statuses it got.
 /// Allocates nothing itself.
 void walk(const Route& route, const char* folder, Report& report);
 

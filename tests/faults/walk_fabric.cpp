@@ -13,10 +13,10 @@ namespace {
 constexpr unsigned kRanks = 2;
 constexpr std::size_t kMessages = 3, kWindowNumbers = 8, kPuts = 40, kSide = 8;
 constexpr unsigned kOfOther = only(WEIR_STATUS_OK) | only(WEIR_STATUS_NETWORK_ERROR);
-/// The window of a rank that has failed is gone before it is.
+/// A rank that has failed destroys its window before it leaves.
 constexpr unsigned kOfNoWindow = kOfOther | only(WEIR_STATUS_INVALID_ARGUMENT);
 
-/// What one rank does and sees. A rank that a fault meets leaves; the other then may be told so.
+/// What one rank does and sees. A rank that a fault meets leaves; calls of the other may report it.
 class Rank {
  public:
   Rank(const Route& route, Report& report, weir_fabric* fabric)
@@ -56,26 +56,26 @@ class Rank {
 
   // ---- Messages ----
 
-  static void hear(unsigned from, const void* message, std::size_t bytes, void* payload) {
+  static void receive(unsigned from, const void* message, std::size_t bytes, void* payload) {
     auto& self = *static_cast<Rank*>(payload);
     std::uint64_t number = 0;
     std::memcpy(&number, message, std::min(bytes, sizeof number));
-    self.in_order_ = self.in_order_ && from == self.other_ && number == self.heard_;
-    ++self.heard_;
+    self.in_order_ = self.in_order_ && from == self.other_ && number == self.received_;
+    ++self.received_;
   }
 
   bool exchange() {
     for (std::uint64_t i = 0; i < kMessages; ++i) {
       if (!took(weir_fabric_send(fabric_, other_, &i, sizeof i), "fabric_send")) return false;
     }
-    while (heard_ < kMessages) {
+    while (received_ < kMessages) {
       if (!took(weir_fabric_progress(fabric_, kLong), "fabric_progress")) return false;
     }
     return right(in_order_, "messages came in another order");
   }
 
   bool messages() {
-    if (!took(weir_fabric_listen(fabric_, hear, this), "fabric_listen")) return false;
+    if (!took(weir_fabric_listen(fabric_, receive, this), "fabric_listen")) return false;
     const bool done = exchange();
     return took(weir_fabric_listen(fabric_, nullptr, nullptr), "fabric_listen") && done;
   }
@@ -159,7 +159,7 @@ class Rank {
     options.timeout_ns = kLong;
     weir_conveyor* made = nullptr;
     if (!took(weir_conveyor_create(fabric_, &options, &made), "conveyor_create")) return false;
-    // Whoever lives finishes without a rank that never had a conveyor.
+    // The ranks that are left finish without a rank that never had a conveyor.
     std::int64_t loaded = load(made) ? 1 : 0;
     weir_conveyor_destroy(made);
     if (loaded == 0 ||
@@ -221,7 +221,7 @@ class Rank {
   Report& report_;
   weir_fabric* const fabric_;
   const unsigned me_, other_;
-  std::uint64_t heard_ = 0;
+  std::uint64_t received_ = 0;
   bool in_order_ = true;
 };
 

@@ -71,8 +71,8 @@ weir_region row_of(std::size_t row) {
   return weir_region_range(row * sizeof rows[0], sizeof rows[0]);
 }
 
-/// Looks at rows between tasks. Returns whether nothing failed.
-bool look_at_rows(const Flows& flows, weir_queue* queue) {
+/// Reads rows between tasks. Returns whether nothing failed.
+bool read_rows(const Flows& flows, weir_queue* queue) {
   weir_queue_info info = WEIR_QUEUE_INFO_INIT;
   if (!flows.took(weir_queue_flush(queue, flows.grid, row_of(0), nullptr), "queue_flush") ||
       !flows.took(weir_queue_acquire(queue, flows.grid, row_of(1), WEIR_ACCESS_READ, kLong),
@@ -103,7 +103,7 @@ void walk_queue(const Flows& flows) {
     const weir_operand row = {flows.grid, row_of(i % kRows), WEIR_ACCESS_READ_WRITE};
     all = submit(flows, queue, task, &row, 1) && all;
   }
-  all = all && look_at_rows(flows, queue);
+  all = all && read_rows(flows, queue);
   for (std::size_t i = 0; i < kRows; ++i) {
     weir_task task = WEIR_TASK_INIT;
     task.kernel = flows.sum;
@@ -445,7 +445,7 @@ void feed_epochs(const Flows& flows, weir_pipeline* pipeline) {
   }
 }
 
-/// Goes with an item that nobody completes.
+/// Goes with an item that no thread completes.
 void forget_item(const Flows& flows, weir_pipeline* pipeline) {
   weir_feed* feed = nullptr;
   if (!start_fed(flows, pipeline, forget_number, &feed)) return;
@@ -460,7 +460,7 @@ void forget_item(const Flows& flows, weir_pipeline* pipeline) {
   flows.took(weir_pipeline_cancel(pipeline), "pipeline_cancel");
 }
 
-/// With epochs, of which none waits for room: in virtual time only who waits works.
+/// With epochs, of which none waits for room: in virtual time only threads that wait work.
 void walk_fed(const Flows& flows, void (*use)(const Flows&, weir_pipeline*)) {
   numbers_seen = sum_seen = epochs_told = 0;
   forgotten = false;
@@ -534,13 +534,13 @@ void walk_stencil(const Flows& flows) {
   weir_pipeline_destroy(pipeline);
 }
 
-/// Of host cores, and with a card that has stages.
+/// Of host cores, and with a device that has stages.
 void walk_pipelines(Flows& flows) {
   walk_pipeline(flows, nullptr);
   walk_fed(flows, feed_epochs);
   walk_fed(flows, forget_item);
   weir_domain* const domain = weir_runtime_get_domain(flows.runtime, 1);
-  if (!flows.took(weir_domain_partition(domain, 1, false, &flows.card), "a place of the card")) {
+  if (!flows.took(weir_domain_partition(domain, 1, false, &flows.card), "a place of the device")) {
     return;
   }
   walk_pipeline(flows, flows.card);

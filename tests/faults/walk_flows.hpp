@@ -35,7 +35,7 @@ void walk_graph(const Flows& flows);
 /// Copies items, in chunks, on all domains.
 void walk_share(const Flows& flows);
 
-/// In a runtime of its own, which is gone afterwards. Allocates nothing itself. `folder` is not
+/// In a runtime of its own, which it destroys afterwards. Allocates nothing itself. `folder` is not
 /// used.
 void walk_flows(const Route& route, const char* folder, Report& report);
 

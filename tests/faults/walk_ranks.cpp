@@ -29,7 +29,7 @@ std::int64_t clock_ns() {
 
 // ---- One domain --------------------------------------------------------------------------------
 
-/// A stream of a domain, and arrays of which a card holds two.
+/// A stream of a domain, and arrays of which a device holds two.
 struct Served {
   const Flows& flows;
   weir_place* place = nullptr;
@@ -120,7 +120,9 @@ void check_serving(const Crew& crew, Report& report, weir_status status, bool se
   const std::int64_t left = crew.left_ns.load();
   const bool to_the_end = status != WEIR_STATUS_OK || (served && left != 0);
   if (!to_the_end) report.blame("it does not serve to the end");
-  if (left != 0 && clock_ns() - left > 5 * kLostAfterNs) report.blame("it serves who has left");
+  if (left != 0 && clock_ns() - left > 5 * kLostAfterNs) {
+    report.blame("it serves a rank that has left");
+  }
 }
 
 weir_status run_crew(weir_fabric* fabric, void* payload) {

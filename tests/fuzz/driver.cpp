@@ -34,7 +34,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
-// The address space of a sanitized program is no measure of its memory.
+// The address space of a sanitized program does not measure its memory.
 extern "C" const char* __asan_default_options() {
   return "hard_rss_limit_mb=1024:allocator_may_return_null=1:max_allocation_size_mb=512";
 }

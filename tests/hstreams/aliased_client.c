@@ -9,7 +9,7 @@ enum { BYTES = 4096 };
 
 static void* seen;
 
-HSTREAMS_EXPORT void look(char* data) { seen = data; }
+HSTREAMS_EXPORT void record(char* data) { seen = data; }
 
 HSTREAMS_EXPORT void paint(uint64_t value, char* data) { memset(data, (int)value, BYTES); }
 
@@ -30,7 +30,7 @@ static HSTR_LOG_DOM add_domain(HSTR_PHYS_DOM where, int thread) {
 static void* address_in(HSTR_LOG_DOM domain, char* data) {
   uint64_t args[1];
   args[0] = (uint64_t)data;
-  OK(hStreams_EnqueueCompute(domain, "look", 0, 1, args, NULL, NULL, 0));
+  OK(hStreams_EnqueueCompute(domain, "record", 0, 1, args, NULL, NULL, 0));
   OK(hStreams_StreamSynchronize(domain));
   return seen;
 }
@@ -64,7 +64,7 @@ static void private_instances(char* data) {
   OK(hStreams_DeAlloc(data + 100));
 }
 
-/* A stream of the host moves data to a card and back, after and before its own actions. */
+/* A stream of the host moves data to a device and back, after and before its own actions. */
 static void between_host_and_card(char* data) {
   OK(hStreams_Alloc1D(data, BYTES));
   fill(host[0], 8, data);
@@ -137,14 +137,14 @@ static void memory_types(char* data) {
 }
 
 /* Memory that is freed while it is a buffer comes back from the system for other buffers. */
-static void freed_memory(void) {
+static void reused_memory(void) {
   enum { LARGE = 8 << 20 };
   for (int i = 0; i < 5; ++i) {
-    char* const freed = (char*)malloc(LARGE);
+    char* const large = (char*)malloc(LARGE);
     char* const small = (char*)malloc(100);
-    void* volatile wrapped = freed;
-    OK(hStreams_Alloc1D(freed, LARGE));
-    free(freed);
+    void* volatile wrapped = large;
+    OK(hStreams_Alloc1D(large, LARGE));
+    free(large);
     OK(hStreams_Alloc1DEx(small, 100, NULL, -1, NULL));
     OK(hStreams_DeAlloc(small));
     OK(hStreams_DeAlloc(wrapped));
@@ -165,7 +165,7 @@ int main(void) {
   aliased_instances(data + 17);
   domains_come_and_go(data + 17);
   memory_types(data + 17);
-  freed_memory();
+  reused_memory();
   OK(hStreams_Fini());
   free(data);
   return 0;

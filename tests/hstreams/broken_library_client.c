@@ -36,7 +36,7 @@ static void host_stream(HSTR_LOG_STR stream) {
 }
 
 static void the_default_library(const char* name, HSTR_LOG_STR stream) {
-  write_file(name, "this is no library");
+  write_file(name, "this is not a library");
   CHECK(freopen(said, "w", stderr) != NULL);
   OK(hStreams_app_init(1, 1));
   CHECK(lines_with("ERROR", name) >= 1);
@@ -52,7 +52,7 @@ static void a_library_listed_for_the_host(const char* wanted, const char* text) 
   char* names[1] = {name};
   if (text != NULL) write_file(name, text);
   OK(hStreams_SetLibrariesToLoad(HSTR_ISA_x86_64, 1, names, NULL));
-  EXPECT(hStreams_Init(), BAD_NAME); /* a list for the host is one for cards, too */
+  EXPECT(hStreams_Init(), BAD_NAME); /* a list for the host is one for devices, too */
   CHECK(lines_with(name, wanted) >= 1);
 }
 

@@ -1,5 +1,5 @@
 /* A tiled Cholesky factorisation: the diagonal on the host by LAPACKE, the rest in streams of the
-   cards, ordered by events; checked with LAPACKE on the whole matrix. */
+   devices, ordered by events; checked with LAPACKE on the whole matrix. */
 #include <hStreams_app_api.h>
 #include <hStreams_sink.h>
 

@@ -4,7 +4,7 @@
     client_test.py CLIENT PKG_CONFIG_PATH C_COMPILER CXX_COMPILER [SANITIZERS]
 
 A C client is built as C and as C++. Each program runs on the host and one simulated card, which is
-what a machine without cards has, and on two simulated cards. NAME_client_X.c becomes the sink
+what a machine without devices has, and on two simulated cards. NAME_client_X.c becomes the sink
 library NAME_client_X.so beside the program. A line "build: FLAGS" at the top adds flags. A program
 that ends with 77 says what it misses: the test is skipped.
 """
@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 FLAGS = ["-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 SECONDS = 60
 SKIPPED = 77
-PLATFORMS = {"host": {}, "two cards": {"WEIR_SIM_CARDS": "2"}}
+PLATFORMS = {"host": {}, "two devices": {"WEIR_SIM_CARDS": "2"}}
 OURS = ("WEIR_", "SINK_LD", "MIC_", "HOST_SINK")
 
 

@@ -271,7 +271,7 @@ static void buffers(void) {
 static void too_large(void) {
   HSTR_BUFFER_PROPS props = HSTR_BUFFER_PROPS_INITIAL_VALUES_EX;
   HSTR_LOG_DOM list[1], second;
-  char* const base = (char*)((uint64_t)1 << 40); /* where nothing is, which nobody touches */
+  char* const base = (char*)((uint64_t)1 << 40); /* unmapped, and never accessed */
   list[0] = domain;
   props.flags = HSTR_BUF_PROP_INCREMENTAL;
   OK(hStreams_Alloc1DEx(base, (uint64_t)1 << 46, &props, 0, NULL));

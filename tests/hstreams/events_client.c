@@ -30,7 +30,7 @@ static HSTR_EVENT call(HSTR_LOG_STR stream, const char* function, int number, vo
   return event;
 }
 
-static HSTR_EVENT hold(HSTR_LOG_STR stream, void* data) {
+static HSTR_EVENT close_gate(HSTR_LOG_STR stream, void* data) {
   __atomic_store_n(&open_gate, 0, __ATOMIC_RELEASE);
   orders = 0;
   return call(stream, "wait_for_gate", 0, data);
@@ -43,7 +43,7 @@ static int pending(HSTR_EVENT event) {
 }
 
 static void full_barrier(void) {
-  HSTR_EVENT gate = hold(0, a), after;
+  HSTR_EVENT gate = close_gate(0, a), after;
   OK(hStreams_app_event_wait_in_stream(1, 1, &gate, 0, NULL, NULL));
   after = call(1, "note", 1, b);
   CHECK(pending(after));
@@ -53,7 +53,7 @@ static void full_barrier(void) {
 }
 
 static void only_some_buffers(void) {
-  HSTR_EVENT gate = hold(0, a), on_a, on_b;
+  HSTR_EVENT gate = close_gate(0, a), on_a, on_b;
   void* addresses[1];
   addresses[0] = a + 7;
   OK(hStreams_app_event_wait_in_stream(1, 1, &gate, 1, addresses, NULL));
@@ -67,14 +67,14 @@ static void only_some_buffers(void) {
 }
 
 static void nothing_later(void) {
-  HSTR_EVENT gate = hold(0, a), joined, drained, passing;
+  HSTR_EVENT gate = close_gate(0, a), joined, drained, passing;
   OK(hStreams_EventStreamWait(1, 1, &gate, HSTR_WAIT_NONE, NULL, &joined));
   passing = call(1, "note", 3, a);
   OK(hStreams_app_event_wait(1, &passing));
   CHECK(pending(joined));
   OK(hStreams_EventStreamWait(0, 0, NULL, HSTR_WAIT_NONE, NULL, &drained));
   CHECK(pending(drained));
-  OK(hStreams_StreamSynchronize(1)); /* the event for others does not hold the stream */
+  OK(hStreams_StreamSynchronize(1)); /* the event for others does not block the stream */
   release();
   OK(hStreams_app_event_wait(1, &joined));
   OK(hStreams_app_event_wait(1, &drained));
@@ -82,7 +82,7 @@ static void nothing_later(void) {
 }
 
 static void drain_for_some_buffers(void) {
-  HSTR_EVENT gate = hold(0, a), later, marker;
+  HSTR_EVENT gate = close_gate(0, a), later, marker;
   void* addresses[1];
   addresses[0] = b;
   OK(hStreams_EventStreamWait(0, 0, NULL, 1, addresses, &marker));
@@ -97,7 +97,7 @@ static void drain_for_some_buffers(void) {
 static void any_of_many(void) {
   HSTR_EVENT events[4];
   uint32_t count = 99, indices[4];
-  events[0] = hold(0, a);
+  events[0] = close_gate(0, a);
   events[1] = call(1, "note", 1, b);
   events[2] = call(0, "note", 2, b);
   memset(&events[3], 0xa5, sizeof events[3]); /* never written: counts as complete */

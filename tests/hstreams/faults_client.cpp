@@ -1,4 +1,4 @@
-// What fails on a card: copies, sink functions, and what depends on them.
+// What fails on a device: copies, sink functions, and what depends on them.
 #include <hStreams_app_api.h>
 #include <hStreams_sink.h>
 

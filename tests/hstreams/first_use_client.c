@@ -139,7 +139,7 @@ int main(void) {
   instances_are_there();
   teams_are_there();
   OK(hStreams_app_fini());
-  OK(hStreams_app_init(240, 1)); /* a stream on each thread of the card: all of one core */
+  OK(hStreams_app_init(240, 1)); /* a stream on each thread of the device: all of one core */
   threads_of_the_program_sleep();
   OK(hStreams_app_fini());
   return 0;

@@ -9,7 +9,7 @@ HSTREAMS_EXPORT void hello(uint64_t number, char* greeting) {
 }
 
 int main(void) {
-  char greeting[64] = "nobody";
+  char greeting[64] = "not yet";
   uint64_t args[2];
   args[0] = 42;
   args[1] = (uint64_t)greeting;

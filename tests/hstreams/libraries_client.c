@@ -1,4 +1,4 @@
-/* Sink libraries: the one of the program's name, listed ones, those of other cards, and functions
+/* Sink libraries: the one of the program's name, listed ones, those of other devices, and functions
    that stand for built-in ones. */
 #include <hStreams_app_api.h>
 #include <hStreams_sink.h>
@@ -60,7 +60,7 @@ static void listed_libraries(void) {
   options.libNamesHost = hosts;
   options.libNameCnt = 1;
   options.libNames = cards;
-  OK(hStreams_SetOptions(&options)); /* the list of the host satisfies the cards */
+  OK(hStreams_SetOptions(&options)); /* the list of the host satisfies the devices */
   begin();
   OK(ask(1000, "in_listed"));
   CHECK(where == 3);

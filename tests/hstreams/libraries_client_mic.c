@@ -1,4 +1,4 @@
-/* Found for cards by its name. */
+/* Found for devices by its name. */
 #include <hStreams_sink.h>
 
 HSTREAMS_EXPORT void in_mic(uint64_t* out);

@@ -1,4 +1,4 @@
-/* A tiled LU factorisation without pivots, all of it in streams: of cards and of host threads.
+/* A tiled LU factorisation without pivots, all of it in streams: of devices and of host threads.
    Tiles go through the program's memory, and waits name only the tiles they are for. */
 #include <hStreams_sink.h>
 #include <hStreams_source.h>

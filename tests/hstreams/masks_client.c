@@ -1,4 +1,4 @@
-/* Masks, logical domains, and the streams that the app API makes of a card with twelve threads. */
+/* Masks, logical domains, and the streams that the app API makes of a device with 12 threads. */
 #include <hStreams_app_api.h>
 
 #include "check.h"
@@ -79,7 +79,7 @@ static void unequal_domains(uint32_t cards) {
     CHECK(mask_of(0) == 0x6 && mask_of(4) == 0x6);
     CHECK(mask_of(1) == 0x8 && mask_of(5) == 0x8 && mask_of(2) == 0x10 && mask_of(6) == 0x10);
     CHECK(mask_of(3) == 0x1e0 && mask_of(7) == 0x1e0);
-  } else { /* two domains on the first card, one on the second */
+  } else { /* two domains on the first device, one on the second */
     CHECK(mask_of(0) == 0x1e && mask_of(1) == 0x60 && mask_of(2) == 0x180 && mask_of(3) == 0x1fe);
   }
   EXPECT(hStreams_app_init_domains(2, places, 1), INCONSISTENT_ARGS);

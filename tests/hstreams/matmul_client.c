@@ -1,4 +1,4 @@
-/* A tiled product on all cards and on the host: each computes some of the columns of tiles. */
+/* A tiled product on all devices and on the host: each computes some of the columns of tiles. */
 #include <hStreams_app_api.h>
 #include <hStreams_sink.h>
 

@@ -28,7 +28,7 @@ static void run(double* x, int count) {
 int main(void) {
   static double x[10000];
   HSTR_OPTIONS options;
-  OK(hStreams_app_init(240, 1)); /* a stream for each thread of the card: all of one core */
+  OK(hStreams_app_init(240, 1)); /* a stream for each thread of the device: all of one core */
   OK(hStreams_app_create_buf(x, sizeof x));
   run(x, 10000);
   CHECK(threads == 1);

@@ -81,7 +81,7 @@ static int pending(HSTR_EVENT event) {
 }
 
 /* Nothing passes a compute of the stream that has the data, and all is there after its end. */
-static void not_before_its_turn(HSTR_LOG_DOM to, HSTR_LOG_DOM from) {
+static void after_the_compute(HSTR_LOG_DOM to, HSTR_LOG_DOM from) {
   uint64_t args[1];
   int* const data = from == simulated ? x : y;
   args[0] = (uint64_t)data;
@@ -111,8 +111,8 @@ int main(void) {
   by_the_source(1, simulated, opencl);
   by_the_target(0, opencl, simulated);
   by_the_target(1, simulated, opencl);
-  not_before_its_turn(opencl, simulated);
-  not_before_its_turn(simulated, opencl);
+  after_the_compute(opencl, simulated);
+  after_the_compute(simulated, opencl);
   OK(hStreams_app_fini());
   return 0;
 }

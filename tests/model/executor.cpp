@@ -113,7 +113,7 @@ weir_status mix_in_stream(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
-/// Copies a row between the host and an operand of a card of OpenCL, and waits for it.
+/// Copies a row between the host and an operand of an OpenCL device, and waits for it.
 void copy_row(const weir_call& call, std::byte* operand, std::byte* host, std::size_t bytes,
               bool back) {
   using Move = int (*)(void* queue, void* buffer, unsigned waits, std::size_t offset,
@@ -145,9 +145,9 @@ class Shadows {
       std::byte* end = begin + (view.extent[2] - 1) * view.stride[1] +
                        (view.extent[1] - 1) * view.stride[0] + view.extent[0];
       for (auto at = spans.begin(); at != spans.end();) {
-        const bool apart = at->second < begin || end < at->first;
-        if (!apart) begin = std::min(begin, at->first), end = std::max(end, at->second);
-        at = apart ? std::next(at) : spans.erase(at);
+        const bool disjoint = at->second < begin || end < at->first;
+        if (!disjoint) begin = std::min(begin, at->first), end = std::max(end, at->second);
+        at = disjoint ? std::next(at) : spans.erase(at);
       }
       spans[begin] = end;
     }
@@ -166,7 +166,7 @@ class Shadows {
   std::map<std::byte*, std::vector<std::byte>> memory_;
 };
 
-/// For cards of OpenCL: on the host, with copies of the operands. Nothing beside their rows is
+/// For OpenCL devices: on the host, with copies of the operands. Nothing beside their rows is
 /// written, as other actions may be at work there.
 weir_status mix_by_copies(const weir_call* call) {
   if (call->queue == nullptr) return mix_kernel(call);  // a processor
@@ -274,7 +274,7 @@ struct Executor::Run {
   /// What happened to one step.
   struct Record {
     weir_event event{};
-    std::atomic<bool> issued{false};
+    std::atomic<bool> enqueued{false};
     std::vector<std::uint64_t> seen;
     weir_status host_status = WEIR_STATUS_OK;
     std::size_t host_index = 0;
@@ -419,7 +419,7 @@ struct Executor::Run {
     const Step& step = program.steps[index];
     Record& record = records[index];
     for (const std::size_t event : step.events) {
-      while (!records[event].issued.load()) executor.host_.relax();
+      while (!records[event].enqueued.load()) executor.host_.relax();
     }
     switch (step.kind) {
       case StepKind::compute: compute(step, record); break;
@@ -433,7 +433,7 @@ struct Executor::Run {
       case StepKind::host_callback: host_callback(step, record); break;
       case StepKind::host_query: host_query(step); break;
     }
-    record.issued.store(true);
+    record.enqueued.store(true);
   }
 
   void run_all() {
@@ -470,7 +470,7 @@ struct Executor::Run {
       if (step.kind == StepKind::host_cancel) may[step.stream] = true;
       if (step.kind == StepKind::host_synchronize) may[step.stream] = false;
       if (!step.enqueues() || found[i] != WEIR_STATUS_CANCELLED) continue;
-      if (!may[step.stream]) complain(i) << "is cancelled, and nobody cancelled it\n";
+      if (!may[step.stream]) complain(i) << "is cancelled, and no call cancelled it\n";
       list[i] = true;
     }
     return list;
@@ -498,7 +498,7 @@ struct Executor::Run {
         compare(i, "returned ", record.host_status, wait_status(expected, step, record));
       }
       if (step.kind == StepKind::host_callback) {
-        compare(i, "was told ", record.told, expected.status[step.events[0]]);
+        compare(i, "received ", record.told, expected.status[step.events[0]]);
       }
     }
   }
@@ -531,17 +531,17 @@ struct Executor::Run {
     }
   }
 
-  /// Who made a value: names the edge that was missing.
+  /// The step that made a value: names the edge that was missing.
   std::string maker(const Outcome& expected, std::uint64_t value) const {
     for (const auto& [made, step] : expected.producers) {
       if (made == value) return "step " + std::to_string(step);
     }
     for (std::size_t buffer = 0; buffer < memory.size(); ++buffer) {
       for (std::size_t word = 0; word < kWords; ++word) {
-        if (value == initial_word(buffer, word)) return "nobody (first contents)";
+        if (value == initial_word(buffer, word)) return "no step (first contents)";
       }
     }
-    return value == 0 ? "nobody (zero)" : "no step of a sequential execution";
+    return value == 0 ? "no step (zero)" : "no step of a sequential execution";
   }
 
   void compare_reads(const Outcome& expected) {
@@ -554,7 +554,7 @@ struct Executor::Run {
       while (word < wanted.size() && word < seen.size() && seen[word] == wanted[word]) ++word;
       if (word == wanted.size() && word == seen.size()) continue;
       complain(i) << "read as its word number " << word << " what "
-                  << (word < seen.size() ? maker(expected, seen[word]) : "nobody")
+                  << (word < seen.size() ? maker(expected, seen[word]) : "no step")
                   << " wrote instead of "
                   << (word < wanted.size() ? maker(expected, wanted[word]) : "nothing") << "\n";
       return;  // the later ones follow from it
@@ -593,7 +593,7 @@ struct Executor::Run {
         wrong << "buffer " << where[0] << " memory " << where[1] << " word " << word
               << " holds what " << maker(expected, found[word]) << " wrote; the last to write is ";
         if (image.writer[word] == SIZE_MAX) {
-          wrong << "nobody\n";
+          wrong << "no step\n";
         } else {
           wrong << program.describe(image.writer[word], executor.platform_) << "\n";
         }

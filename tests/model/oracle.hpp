@@ -24,7 +24,7 @@ struct Outcome {
   std::vector<weir_status> status;  ///< of each step that enqueues; of each synchronize
   std::map<std::array<std::size_t, 2>, Image> images;            ///< by buffer and memory
   std::vector<std::vector<std::uint64_t>> reads;                 ///< what each compute step finds
-  std::vector<std::pair<std::uint64_t, std::size_t>> producers;  ///< values, and who made them
+  std::vector<std::pair<std::uint64_t, std::size_t>> producers;  ///< values, and their steps
 };
 
 /// Executes the program in order. `cancelled` says of each step whether it was; which are cancelled

@@ -227,7 +227,7 @@ class Orderer {
   struct Access {
     std::size_t step;
     bool writes;
-    std::uint64_t words;  ///< a mask of those that nobody wrote since
+    std::uint64_t words;  ///< a mask of those that no step wrote since
   };
   using Instance = std::array<std::size_t, 2>;  ///< buffer, memory
 

@@ -35,7 +35,7 @@ std::string Oracle::follow(const PlannedTask& task, weir_status status, bool can
   // The task that combines partial results is not cancelled with the task that made them. It can be
   // poisoned, and then the bytes of the region are unspecified.
   if (status == WEIR_STATUS_CANCELLED) {
-    if (!cancellable) return "nobody cancelled it";
+    if (!cancellable) return "no call cancelled it";
     call_off(task);
     if (reachable && reduces) {
       reached_.push_back(task.accesses[0]);
@@ -141,7 +141,7 @@ bool Oracle::meets(const Access& access, const std::vector<Access>& others) cons
 }
 
 /// Whether the task reads what others were to write. Those that only add come in any order, and
-/// what reduces waits for nobody.
+/// what reduces waits for none.
 bool Oracle::reads_any(const PlannedTask& task,
                        const std::vector<std::vector<Missing>>& missing) const {
   bool found = false;

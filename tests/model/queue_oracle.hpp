@@ -26,7 +26,7 @@ class Oracle {
   std::string acquired(std::size_t part, weir_status status, const Bytes& seen);
   /// It changed them.
   void change(std::size_t part);
-  /// A flush of a part ended so, and nobody looked.
+  /// A flush of a part ended so, and its bytes were not read.
   std::string flushed(std::size_t part, weir_status status) const;
   /// A buffer came to its end, and its memory was this.
   std::string released(std::size_t buffer, const Bytes& memory);
@@ -38,7 +38,7 @@ class Oracle {
   static std::uint8_t changed(std::uint8_t byte) { return byte ^ 0x5A; }
 
  private:
-  /// What some tasks were to write, and nobody has written: what is to be added comes in any order.
+  /// What some tasks were to write, and none has written: what is to be added comes in any order.
   enum class Missing : std::uint8_t { none, sum, value };
 
   bool meets(const Access& access, const std::vector<Access>& others) const;
@@ -53,7 +53,7 @@ class Oracle {
 
   const Plan& plan_;
   std::vector<Bytes> memory_;
-  std::vector<std::vector<bool>> unknown_;     ///< may be anything, until somebody has seen it
+  std::vector<std::vector<bool>> unknown_;     ///< may be anything, until a step has read it
   std::vector<Access> reached_;                ///< of tasks that failed, or depend on such
   std::vector<Access> failed_sums_;            ///< of all tasks that only add and that failed
   std::vector<std::vector<Missing>> bad_;      ///< by tasks that failed

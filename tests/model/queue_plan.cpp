@@ -78,7 +78,7 @@ class Planner {
     if (what > 3 && what < 7 && plan.cancels) return {Step::Kind::cancel};
     if (what == 7 && seldom) return {Step::Kind::reopen};
     if (what == 8 && seldom) return {Step::Kind::release, {}, part};
-    if (what == 9 && seldom) return {Step::Kind::look, {}, part};
+    if (what == 9 && seldom) return {Step::Kind::inspect, {}, part};
     return {Step::Kind::task, task(plan)};
   }
 

@@ -46,21 +46,21 @@ struct PlannedTask {
 };
 
 struct Step {
-  /// `look` flushes a part and waits for that; `release` ends the buffer of a part, and wraps its
-  /// memory again; `reopen` ends the queue.
+  /// `inspect` flushes a part and waits for that; `release` ends the buffer of a part, and wraps
+  /// its memory again; `reopen` ends the queue.
   enum class Kind {
     task,
     acquire,
     change,
     flush,
-    look,
+    inspect,
     release,
     cancel,
     synchronize,
     reopen
   } kind = Kind::task;
   /// By kind.
-  static constexpr std::array kNames = {"task",    "acquire", "change",      "flush", "look",
+  static constexpr std::array kNames = {"task",    "acquire", "change",      "flush", "inspect",
                                         "release", "cancel",  "synchronize", "reopen"};
 
   PlannedTask task{};
@@ -78,7 +78,7 @@ struct Platform {
   std::size_t places;  ///< of each domain
 };
 
-/// Throws std::runtime_error when there is none of that name.
+/// Throws std::runtime_error when no platform has that name.
 const Platform& platform_named(std::string_view name);
 
 /// A program, of which any steps but the last may be taken out. It ends with a synchronise.

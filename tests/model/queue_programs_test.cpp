@@ -85,7 +85,7 @@ TEST(QueueCorpus, ProgramsThatOnceFailed) {
   for (const auto& file : corpus()) run_file(file, 100);
 }
 
-/// A file that is gone with the test.
+/// A file that is removed with the test.
 class File {
  public:
   File() = default;
@@ -138,7 +138,7 @@ TEST(QueueShrink, LeavesWhatMatters) {
   }
 }
 
-/// A defect that every task shows: its kernel throws, which nobody planned.
+/// A defect that every task shows: its kernel throws, which is not in the plan.
 TEST(QueueShrink, WhatIsKeptFailsAsLongAsTheDefectIsThere) {
   const auto defect = [] { throw std::runtime_error("a defect"); };
   const Fails fails = [&](const Plan& plan) {

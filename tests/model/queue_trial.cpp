@@ -208,7 +208,7 @@ void Trial::acquire(Done& done) {
                                    changes ? WEIR_ACCESS_READ_WRITE : WEIR_ACCESS_READ,
                                    step.brief ? kBriefNs : WEIR_FOREVER);
   if (done.status != WEIR_STATUS_OK) return;
-  done.seen = look_at(step.part);
+  done.seen = read_part(step.part);
   for (std::size_t i = 0; changes && i < part.size(); ++i) {
     memory_[part.buffer][part.at(i)] = Oracle::changed(done.seen[i]);
   }
@@ -219,7 +219,7 @@ void Trial::flush(Done& done) {
   if (done.step->kind == Step::Kind::flush) return;
   try {
     done.event.wait();
-    done.seen = look_at(done.step->part);
+    done.seen = read_part(done.step->part);
   } catch (const Error& error) {
     done.status = error.status();
   }
@@ -232,7 +232,7 @@ void Trial::release(Done& done) {
   buffers_[buffer] = runtime_.wrap(memory_[buffer]);
 }
 
-Bytes Trial::look_at(std::size_t part) const {
+Bytes Trial::read_part(std::size_t part) const {
   const Part& bytes = plan_.parts[part];
   Bytes seen;
   for (std::size_t i = 0; i < bytes.size(); ++i) seen.push_back(memory_[bytes.buffer][bytes.at(i)]);
@@ -308,8 +308,8 @@ std::string Trial::follow(const Done& done, bool cancellable, weir_status& first
   const weir_event_info info = done.event.info();
   if (!info.complete) return "it is not complete";
   if (step.kind == Step::Kind::flush) {
-    const bool called_off = info.status == WEIR_STATUS_CANCELLED && cancellable;
-    return called_off ? "" : oracle_.flushed(step.part, info.status);
+    const bool cancelled = info.status == WEIR_STATUS_CANCELLED && cancellable;
+    return cancelled ? "" : oracle_.flushed(step.part, info.status);
   }
   if (first_failure == WEIR_STATUS_OK && info.status != WEIR_STATUS_CANCELLED) {
     first_failure = info.status;

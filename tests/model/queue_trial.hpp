@@ -66,7 +66,7 @@ class Trial {
   void acquire(Done& done);
   void flush(Done& done);
   void release(Done& done);
-  Bytes look_at(std::size_t part) const;
+  Bytes read_part(std::size_t part) const;
   std::string synchronize(const Step& step);
   std::string reopen();
   static bool has_failed(const Done& done);

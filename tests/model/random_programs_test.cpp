@@ -59,7 +59,7 @@ std::string report(Executor& executor, const Platform& platform, const Program& 
 }
 
 #ifdef WEIR_TEST_FAKE_CUDA
-/// The kernels are code of the host: never on a real card.
+/// The kernels are code of the host: never on a real GPU.
 const bool fake_driver = setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1) == 0;
 #endif
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "lanes.hpp"
+#include "team_threads.hpp"
 #include "tunnel_tree.hpp"
 
 namespace weir::device {
@@ -57,22 +57,22 @@ struct Owned {
 
 /// Runs code(group, site) on teams of threads; of one thread each: without a team.
 template <class Code>
-void run_teams(unsigned teams, unsigned lanes, const Code& code) {
-  run_lanes(teams, lanes, [&](const auto& group, unsigned site) {
+void run_teams(unsigned teams, unsigned team_size, const Code& code) {
+  run_team_threads(teams, team_size, [&](const auto& group, unsigned site) {
     ShakenMemory::random.seed(site + 1);
     code(group, site);
   });
 }
 
 template <class Memory>
-void walk_tree(unsigned teams, unsigned lanes, Count capacity, unsigned depth) {
+void walk_tree(unsigned teams, unsigned team_size, Count capacity, unsigned depth) {
   Owned<tree::Node, Memory> nodes(capacity);
-  std::vector<Tally<Memory>> tallies(teams * lanes);
+  std::vector<Tally<Memory>> tallies(teams * team_size);
   std::vector<Count> arrived(std::size_t{1} << depth);
   Count open = 1;
   const tree::Walk<Memory> walk{
-      nodes.tunnel, {&open, tallies.data(), teams * lanes}, depth, arrived.data()};
-  run_teams(teams, lanes, [&](const auto& group, unsigned site) {
+      nodes.tunnel, {&open, tallies.data(), teams * team_size}, depth, arrived.data()};
+  run_teams(teams, team_size, [&](const auto& group, unsigned site) {
     tree::plant(walk, group, site, site == 0);
     tree::climb(walk, group, site);
   });
@@ -87,12 +87,13 @@ void walk_tree(unsigned teams, unsigned lanes, Count capacity, unsigned depth) {
 }
 
 TEST(DeviceTunnel, CarriesATreeToItsEnd) {
-  for (const auto& [teams, lanes] : {std::pair{1U, 1U}, {4U, 1U}, {1U, 4U}, {2U, 2U}, {2U, 3U}}) {
+  for (const auto& [teams, team_size] :
+       {std::pair{1U, 1U}, {4U, 1U}, {1U, 4U}, {2U, 2U}, {2U, 3U}}) {
     for (const Count capacity : {1u, 2u, 5u, 64u}) {
-      SCOPED_TRACE(std::to_string(teams) + " x " + std::to_string(lanes) + ", " +
+      SCOPED_TRACE(std::to_string(teams) + " x " + std::to_string(team_size) + ", " +
                    std::to_string(capacity));
-      walk_tree<HostMemory>(teams, lanes, capacity, lanes == 1 ? 7 : 4);
-      walk_tree<ShakenMemory>(teams, lanes, capacity, lanes == 1 ? 6 : 4);
+      walk_tree<HostMemory>(teams, team_size, capacity, team_size == 1 ? 7 : 4);
+      walk_tree<ShakenMemory>(teams, team_size, capacity, team_size == 1 ? 6 : 4);
     }
   }
 }
@@ -139,13 +140,13 @@ TEST(DeviceTunnel, CarriesEachItemOnceAndInOrder) {
 
 /// A group changes the words of all once, where threads by themselves do so each.
 TEST(DeviceTunnel, GroupsRelieveTheWordsOfAll) {
-  constexpr unsigned kLanes = 4, kRounds = 50;
-  const auto exchanges = [](unsigned teams, unsigned lanes) {
-    Owned<unsigned, CountingMemory> owned(kLanes);
+  constexpr unsigned kTeamSize = 4, kRounds = 50;
+  const auto exchanges = [](unsigned teams, unsigned team_size) {
+    Owned<unsigned, CountingMemory> owned(kTeamSize);
     CountingMemory::exchanges = 0;
     std::atomic<unsigned> sum{0};
-    std::barrier<> all(teams * lanes);
-    run_teams(teams, lanes, [&](const auto& group, unsigned site) {
+    std::barrier<> all(teams * team_size);
+    run_teams(teams, team_size, [&](const auto& group, unsigned site) {
       for (unsigned round = 0; round < kRounds; ++round) {
         unsigned item = 0;
         EXPECT_TRUE(owned.tunnel.put(group, site, true));
@@ -155,11 +156,11 @@ TEST(DeviceTunnel, GroupsRelieveTheWordsOfAll) {
         all.arrive_and_wait();
       }
     });
-    EXPECT_EQ(sum, kRounds * kLanes * (kLanes - 1) / 2);
+    EXPECT_EQ(sum, kRounds * kTeamSize * (kTeamSize - 1) / 2);
     return CountingMemory::exchanges.load();
   };
-  EXPECT_EQ(exchanges(1, kLanes), 2 * kRounds);
-  EXPECT_GE(exchanges(kLanes, 1), 2 * kLanes * kRounds);
+  EXPECT_EQ(exchanges(1, kTeamSize), 2 * kRounds);
+  EXPECT_GE(exchanges(kTeamSize, 1), 2 * kTeamSize * kRounds);
 }
 
 TEST(DeviceTunnel, GivesRoomToAsManyAsThereIs) {

@@ -95,7 +95,7 @@ class PortableNvrtc : public testing::Test {
     while (!log.empty() && log.back() == '\0') log.pop_back();
     return log;
   }
-  /// What it makes of a text.
+  /// The assembly that it compiles a text to.
   std::string assembly_of(const std::string& text) const {
     KernelSource source;
     source.text = text;

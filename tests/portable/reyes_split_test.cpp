@@ -1,4 +1,4 @@
-// The kernel by which `reyes` splits patches on a CUDA card, on threads of the host: by itself, and
+// The kernel by which `reyes` splits patches on a GPU, on threads of the host: by itself, and
 // in the application on the driver for tests.
 #include <gtest/gtest.h>
 
@@ -21,11 +21,11 @@
 #include "common/app_streams.hpp"
 #include "common/workload.hpp"
 #include "fake_cuda.h"
-#include "lanes.hpp"
 #include "reyes/dice.wk"
 #include "reyes/patch_stages.hpp"
 #include "reyes/reyes.hpp"
 #include "reyes/split_walk.hpp"
+#include "team_threads.hpp"
 
 namespace weir::apps {
 namespace {
@@ -51,7 +51,7 @@ void split_serially(const Patch& patch, const ReyesCamera& camera, Made& made) {
 }
 
 /// Batches of all patches, of those that had no room, and so on.
-Made split_by_groups(const ReyesCamera& camera, unsigned teams, unsigned lanes, Count most) {
+Made split_by_groups(const ReyesCamera& camera, unsigned teams, unsigned team_size, Count most) {
   Made made;
   std::vector<Patch> patches = teapot();
   while (!patches.empty()) {
@@ -64,12 +64,12 @@ Made split_by_groups(const ReyesCamera& camera, unsigned teams, unsigned lanes, 
         patches.size(), room, reinterpret_cast<const reyes::Bezier*>(patches.data()),
         reinterpret_cast<reyes::SmallBezier*>(small.data()),
         reinterpret_cast<reyes::Bezier*>(again.data()), teams);
-    device::run_lanes(teams, lanes, [&](const auto& group, unsigned thread) {
-      reyes::run_group(work, group, thread / lanes, teams, thread, teams * lanes);
+    device::run_team_threads(teams, team_size, [&](const auto& group, unsigned thread) {
+      reyes::run_group(work, group, thread / team_size, teams, thread, teams * team_size);
     });
     unsigned smalls = 0, agains = 0, told = 0;
     Count tasks = 0;
-    reyes::tell(work, teams, &smalls, &agains, &tasks, &told);
+    reyes::report_counts(work, teams, &smalls, &agains, &tasks, &told);
     EXPECT_EQ(told, 1U);
     EXPECT_EQ(tasks, patches.size() + 2 * (smalls + agains - patches.size()) - agains);
     for (unsigned i = 0; i < smalls; ++i) made.small.push_back(bytes_of(small[i]));
@@ -85,11 +85,11 @@ TEST(ReyesSplit, MakesTheSameSmallPatches) {
   for (const Patch& patch : teapot()) split_serially(patch, camera, expected);
   std::sort(expected.small.begin(), expected.small.end());
   ASSERT_GT(expected.small.size(), 500U);
-  for (const auto& [teams, lanes, most] :
+  for (const auto& [teams, team_size, most] :
        {std::tuple{1U, 1U, 64U}, {3U, 1U, 4U}, {1U, 4U, 8U}, {2U, 2U, 2U}, {2U, 3U, 64U}}) {
-    SCOPED_TRACE(std::to_string(teams) + " x " + std::to_string(lanes) + ", " +
+    SCOPED_TRACE(std::to_string(teams) + " x " + std::to_string(team_size) + ", " +
                  std::to_string(most));
-    Made made = split_by_groups(camera, teams, lanes, most);
+    Made made = split_by_groups(camera, teams, team_size, most);
     std::sort(made.small.begin(), made.small.end());
     EXPECT_EQ(made.tasks, expected.tasks);
     EXPECT_EQ(made.small.size(), expected.small.size());
@@ -120,17 +120,17 @@ void run_split(const std::uint32_t groups[3], std::uint64_t begin, std::uint64_t
   const auto group = static_cast<unsigned>(begin);
   reyes::run_group(work, device::Thread(), group, groups[0], group, groups[0]);
   if (group == 0) {
-    reyes::tell(work, groups[0], pointer(4, kNumbers), pointer(2, kNumbers), pointer(5, kCounts),
-                pointer(6, kNumbers));
+    reyes::report_counts(work, groups[0], pointer(4, kNumbers), pointer(2, kNumbers),
+                         pointer(5, kCounts), pointer(6, kNumbers));
   }
 }
 
 /// What `weir run reyes` tells of a run.
 nlohmann::json drawn(const std::string& domains) {
   const weir::Runtime runtime(domains);
-  const AppStreams lanes(runtime, {.places = 1, .streams = 1});
+  const AppStreams streams(runtime, {.places = 1, .streams = 1});
   const std::unique_ptr<Application> application = make_reyes();
-  const std::unique_ptr<Workload> workload = application->prepare({}, runtime, lanes);
+  const std::unique_ptr<Workload> workload = application->prepare({}, runtime, streams);
   workload->reset();
   workload->enqueue();
   workload->await(std::chrono::minutes(5));

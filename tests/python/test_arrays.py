@@ -37,12 +37,12 @@ def test_a_view_travels_and_nothing_else(card, view, dtype, order):
     seen = []
     take = VIEWS[view]
 
-    def look(part):
+    def record(part):
         seen.append((part.shape, part.dtype, part.copy()))
         part[...] = np.ones((), part.dtype) if part.dtype.fields is None else np.array(
             (7, 8.5), part.dtype)
 
-    kernel = card.kernel("look", look)
+    kernel = card.kernel("record", record)
     stream = card.domain().place(1).stream()
     buffer = card.wrap(x)
     part = buffer[...] if view == "all" else take(x)

@@ -55,11 +55,11 @@ def test_what_cannot_be_adopted(card):
     with weir.Runtime("host:cores=1") as runtime:
         with pytest.raises(weir.InvalidArgumentError, match="shares the memory"):
             runtime.wrap(np.zeros(4), domain=runtime.domain())
-        apart = runtime.wrap(np.ones(4), domain=runtime.domain(), alias=False)
+        copied = runtime.wrap(np.ones(4), domain=runtime.domain(), alias=False)
         stream = runtime.domain().place().stream()
-        stream.download(apart)
+        stream.download(copied)
         stream.synchronize()
-        assert apart.array.tolist() == [1] * 4
+        assert copied.array.tolist() == [1] * 4
     with weir.Runtime("sim:cores=1") as other:
         with pytest.raises(weir.InvalidArgumentError, match="another runtime"):
             card.wrap(np.zeros(4), domain=other.domain())
@@ -67,7 +67,7 @@ def test_what_cannot_be_adopted(card):
         runtime.wrap(np.zeros(4), domain=runtime.domain())
 
 
-# ---- Memory of a CUDA card: the driver for tests --------------------------------------------------
+# ---- Memory of a CUDA GPU: the driver for tests --------------------------------------------------
 
 class Driver:
     """The functions of a CUDA driver that another library of the program would call."""
@@ -146,7 +146,7 @@ class ByDlpack:
     """The same, which speaks DLPack only."""
 
     def __init__(self, driver, values, code=2):
-        self.address, self.code, self.freed = driver.allocate(values), code, []
+        self.address, self.code, self.deleted = driver.allocate(values), code, []
         self.shape = (ctypes.c_int64 * values.ndim)(*values.shape)
         self.bits = 8 * values.itemsize
 
@@ -154,7 +154,7 @@ class ByDlpack:
         return (2, 0)
 
     def __dlpack__(self, **options):
-        self.delete = _Tensor._fields_[-1][1](self.freed.append)
+        self.delete = _Tensor._fields_[-1][1](self.deleted.append)
         self.tensor = _Tensor(self.address, 2, 0, len(self.shape), self.code, self.bits, 1,
                               ctypes.addressof(self.shape), None, 0, None, self.delete)
         make = ctypes.pythonapi.PyCapsule_New
@@ -215,7 +215,7 @@ def test_dlpack_of_a_card(driver, cards):
     given = ByDlpack(driver, np.arange(100.0).reshape(5, 20))
     check_halves(cards, given, lambda: np.frombuffer(ctypes.string_at(given.address, 800))
                  .reshape(5, 20), "cuda:0")
-    assert len(given.freed) == 1, "its owner has been told, once"
+    assert len(given.deleted) == 1, "its deleter has been called, once"
     with pytest.raises(TypeError, match="no type of NumPy"):
         cards.wrap(ByDlpack(driver, np.zeros(4), code=4))
 

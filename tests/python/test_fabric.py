@@ -459,7 +459,7 @@ def test_wrong_results_of_a_share():
 
 
 def test_what_is_kept_longer_than_its_fabric():
-    """Windows, conveyors and handlers end with the rank that has them, whoever holds them."""
+    """Windows, conveyors and handlers end with the rank that has them, even if still referenced."""
     kept = []
 
     def program(fabric):

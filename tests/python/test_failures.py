@@ -121,7 +121,7 @@ def test_long_messages_that_end_within_a_letter(runtime, stream, shift):
     with pytest.raises(weir.KernelError) as caught:
         stream.synchronize()
     assert isinstance(caught.value.__cause__, ValueError)
-    assert isinstance(future.exception(30), weir.KernelError), "who waits for it is told"
+    assert isinstance(future.exception(30), weir.KernelError), "the future has the failure"
 
 
 class Unprintable(Exception):
@@ -240,7 +240,7 @@ def test_kernels_may_enqueue(runtime, stream):
 
 
 def test_things_that_end_inside_a_kernel(runtime, stream):
-    """What would wait on a worker is put off."""
+    """Objects whose end would wait on a worker are destroyed later."""
     made = [runtime.buffer(8)]
     cycle = [runtime.buffer(8)]
     cycle.append(cycle)
@@ -263,11 +263,11 @@ def test_cancelled_actions():
         x = runtime.buffer(2)
 
         @runtime.kernel
-        def hold(part):
+        def block(part):
             running.set()
             go.wait(30)
 
-        held = stream.compute(hold, [weir.write(x)])
+        held = stream.compute(block, [weir.write(x)])
         event = stream.compute("mem.set", [weir.write(x)], [0])
         running.wait(30)
         stream.cancel()
@@ -386,16 +386,16 @@ def test_who_closes_something_of_a_runtime_that_ends_waits_for_that(thing):
 
 
 def test_a_runtime_is_closed_while_threads_wait(runtime):
-    """They are told, and nothing that they use goes before they have returned."""
+    """They get an error, and nothing that they use is destroyed before they have returned."""
     go, holding = threading.Event(), threading.Event()
     stream = runtime.domain().place(1).stream()
 
     @runtime.kernel
-    def hold():
+    def block():
         holding.set()
         go.wait(30)
 
-    event, told = stream.compute(hold, []), []
+    event, told = stream.compute(block, []), []
     waiting = threading.Semaphore(0)
 
     def wait(attempt):
@@ -422,18 +422,18 @@ def test_a_runtime_is_closed_while_threads_wait(runtime):
 
 @pytest.mark.parametrize("domains", ["host:cores=1", "host:cores=1,sim:cores=1"])
 def test_a_queue_is_closed_while_threads_wait(domains):
-    """They are told, and it goes when they have returned."""
+    """They get an error, and it is destroyed when they have returned."""
     go, holding, told = threading.Event(), threading.Event(), []
     waiting = threading.Semaphore(0)
     with weir.Runtime(domains) as runtime:
         queue = runtime.queue(models=False)
 
         @runtime.kernel
-        def hold():
+        def block():
             holding.set()
             go.wait(30)
 
-        queue.submit(hold, [])
+        queue.submit(block, [])
         assert holding.wait(30)
 
         def wait():
@@ -577,12 +577,12 @@ HOLDING = """
     runtime = weir.Runtime("{domains}")
     stream = runtime.domain().place(1).stream()
     end = []
-    def hold():
+    def block():
         print("running", flush=True)
         while not end:
             time.sleep(0.01)
     try:
-        event = stream.compute(runtime.kernel("hold", hold), [])
+        event = stream.compute(runtime.kernel("block", block), [])
         {wait}
     except KeyboardInterrupt:
         print("interrupted", flush=True)

@@ -1,4 +1,4 @@
-"""Stages that are kernels, and stencils: pipelines through the memory of a card."""
+"""Stages that are kernels, and stencils: pipelines through the memory of a device."""
 
 import numpy as np
 import pytest

@@ -200,7 +200,7 @@ def test_failed_items_are_the_bad_ones_alone(machine):
 def test_a_source_that_raises(machine):
     def numbers():
         yield 1
-        raise OSError("the camera is gone")
+        raise OSError("the camera has been removed")
 
     pipeline = machine.pipeline()
     items = pipeline.tunnel("i8")
@@ -290,7 +290,7 @@ def crowded(machine):
     feed = items.feed()
 
     @pipeline.stage(items, workers=1)
-    def hold(items):
+    def block(items):
         holding.set()
         go.wait(30)
 
@@ -372,14 +372,14 @@ def test_threads_that_use_a_pipeline_that_is_closed(machine, crowded, closes):
 
 
 def test_items_kept_beyond_the_call(machine):
-    """The pipeline ends with the last of them, whoever completes it."""
+    """The pipeline ends with the last of them, whichever thread completes it."""
     kept = []
     with machine.pipeline(batch=8) as pipeline:
         items = pipeline.tunnel("i8", name="items")
         pipeline.source([np.arange(20)], items)
 
         @pipeline.stage(items, keeps=True)
-        def hold(items, keep):
+        def block(items, keep):
             assert len(items) == 1
             if items[0] % 2 == 0:
                 kept.append((int(items[0]), keep()))
@@ -394,8 +394,8 @@ def test_items_kept_beyond_the_call(machine):
         with pytest.raises(ValueError, match="complete already"):
             kept[0][1].complete()
         last = kept.pop()[1]
-        kept.clear()  # those that are gone are complete
-        with pytest.raises(weir.TimeoutError, match="of hold"):
+        kept.clear()  # destroyed items are complete
+        with pytest.raises(weir.TimeoutError, match="of block"):
             pipeline.wait(0)
         other = threading.Thread(target=last.complete)
         other.start()
@@ -412,7 +412,7 @@ def test_a_kept_item_of_a_call_that_fails_is_not_kept(machine):
         pipeline.source([np.arange(6)], items)
 
         @pipeline.stage(items, keeps=True)
-        def hold(items, keep):
+        def block(items, keep):
             kept.append(keep())
             if items[0] in (2, 3):
                 raise ValueError(f"bad {items[0]}")
@@ -443,7 +443,7 @@ def test_an_item_of_a_call_that_failed_does_not_become_another(machine, words):
         feed = items.feed()
 
         @pipeline.stage(items, keeps=True)
-        def hold(items, keep):
+        def block(items, keep):
             (lost if items[0] < 0 else kept).append(keep())
             if items[0] < 0:
                 raise ValueError(words)
@@ -481,7 +481,7 @@ def test_what_keeps_an_item_keeps_none_of_a_later_call(machine):
         pipeline.source([np.arange(2)], items)
 
         @pipeline.stage(items, keeps=True, workers=1)
-        def hold(items, keep):
+        def block(items, keep):
             keeps.append(keep)
             if len(keeps) == 2:
                 with pytest.raises(ValueError, match="earlier call"):

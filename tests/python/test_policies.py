@@ -75,7 +75,7 @@ def test_a_closed_runtime_lets_go_of_policies():
 
 
 def test_later_is_later(machine):
-    """The second task is put off until the first one is over."""
+    """The second task is deferred until the first one is over."""
     running = []
 
     def one_at_a_time(task, candidates):
@@ -130,7 +130,7 @@ def test_policies_of_one_name():
 
 
 def test_a_policy_that_raises_for_many_tasks(machine):
-    """The failure that is told is the first."""
+    """The failure that is reported is the first."""
     with machine.queue(lambda task, candidates: 1 / 0) as queue:
         fill(queue, [machine.buffer(10) for _ in range(300)])
         with pytest.raises(weir.InvalidArgumentError) as caught:

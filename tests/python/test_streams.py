@@ -234,12 +234,12 @@ def test_flat_kernels(runtime, stream):
     seen = []
 
     @function
-    def look(operands, shapes, scalars):
+    def record(operands, shapes, scalars):
         seen.extend([bool(operands[0]), shapes[:5], scalars[:2]])
         return int(scalars[0])
 
     x = runtime.buffer((4, 6), "f4")
-    kernel = runtime.native_kernel("look", look, flat=True)
+    kernel = runtime.native_kernel("record", record, flat=True)
     stream.compute(kernel, [weir.read(x[1:3, :5])], [3, 0.5])
     with pytest.raises(weir.UnsupportedError):
         stream.synchronize()

@@ -6,8 +6,8 @@
 namespace weir::rt::checker {
 namespace {
 
-/// Producers, and a consumer that goes idle when there is nothing: the producer that is told so is
-/// the consumer from then on.
+/// Producers, and a consumer that goes idle when the queue is empty: the producer that learns this
+/// from push() is the consumer from then on.
 template <int kProducers, int kEach>
 struct Produce : Check<Produce<kProducers, kEach>, kProducers> {
   struct Item : Action {
@@ -40,12 +40,12 @@ struct Produce : Check<Produce<kProducers, kEach>, kProducers> {
     for (int i = 0; i < kEach; ++i) {
       bool idle = false;
       {
-        ActionQueue::ProducerLock turn(queue);
-        turn.reserve();
+        ActionQueue::ProducerLock lock(queue);
+        lock.reserve();
         Item& item = items[index][i];
         item.producer = static_cast<int>(index);
         item.number = i;
-        idle = turn.push(item);
+        idle = lock.push(item);
       }
       if (idle) consume();
     }
@@ -64,13 +64,13 @@ struct GiveUp : Check<GiveUp, 2> {
 
   void thread(unsigned index) {
     {
-      ActionQueue::ProducerLock turn(queue);
-      turn.reserve();
+      ActionQueue::ProducerLock lock(queue);
+      lock.reserve();
       ++order;
     }
-    ActionQueue::ProducerLock turn(queue);
+    ActionQueue::ProducerLock lock(queue);
     ++order;
-    turn.push(items[index]);
+    lock.push(items[index]);
   }
   void after() {
     CHECK_THAT(order == 4);

@@ -1,4 +1,4 @@
-// Bell: who listens hears of every change.
+// Bell: a listener is notified of every change.
 #include "pipeline/bell.hpp"
 
 #include "parts.hpp"

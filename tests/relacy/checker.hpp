@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 
-// What relacy/relacy.hpp includes, but for the interfaces of Windows and POSIX; that header also
+// What relacy/relacy.hpp includes, except the interfaces of Windows and POSIX; that header also
 // makes macros of new, delete and the standard memory orders.
 #include <relacy/atomic.hpp>
 #include <relacy/base.hpp>
@@ -70,7 +70,7 @@ inline constexpr std::array kSearches = {
     Search{rl::sched_random, 1, 2}, Search{rl::sched_random, 1, 3}, Search{rl::sched_bound, 2, 0},
     Search{rl::sched_full, 2, 0}};
 
-/// The index of a search, as many as there are: it is none of them.
+/// The index of a search; the number of searches when it is not one of them.
 consteval std::size_t index_of(const Search& wanted) {
   std::size_t index = 0;
   while (index < kSearches.size() && kSearches[index] != wanted) ++index;

@@ -85,7 +85,8 @@ struct Passage : Check<Passage<kProducers, kConsumers, kEach, kCapacity>, kProdu
   }
 };
 
-/// Items that put others until the end, which nobody sees early: what finds no room is worked on.
+/// Items that put others until the end, which no thread sees early: what finds no room is worked
+/// on.
 template <int kDepth, Count kCapacity>
 struct Recursion : Check<Recursion<kDepth, kCapacity>, 2> {
   Held<kCapacity> held;

@@ -1,4 +1,4 @@
-// EventState tells everybody who waits for an action exactly once, and nobody of another action.
+// EventState notifies each waiter of an action exactly once, and no waiter of another action.
 #include "core/event.hpp"
 
 #include "parts.hpp"
@@ -6,7 +6,7 @@
 namespace weir::rt::checker {
 namespace {
 
-/// What a thread that waits looks at when it is told.
+/// What a thread that waits reads when it is notified.
 struct Told : Waiter {
   sys::Atomic<std::uint32_t> times{0};
   sys::Plain<int> effect = 0;
@@ -47,7 +47,7 @@ struct Complete : Check<Complete<kWaiting>, kWaiting + 1> {
   }
 };
 
-/// Two who take back what they asked for, while the action is completed.
+/// Two threads that take their waiters back while the action is completed.
 struct TakeBack : Check<TakeBack, 3> {
   EventState state;
   sys::Plain<Waiter*> waiters = nullptr;
@@ -69,7 +69,7 @@ struct TakeBack : Check<TakeBack, 3> {
     if (!mine) {
       while (told[index].times.load(std::memory_order_acquire) == 0) sys::yield();
     }
-    told[index].effect = 1;  // nobody else touches it any more
+    told[index].effect = 1;  // no other thread touches it any more
     told[index].next = nullptr;
     CHECK_THAT(told[index].times.load(std::memory_order_relaxed) == (mine ? 0 : 1));
   }

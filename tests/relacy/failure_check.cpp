@@ -1,5 +1,5 @@
-// FailureRef: the last one out deletes what all of them read. FailureLog: whoever finds an action
-// complete finds how it ended.
+// FailureRef: the last one out deletes what all of them read. FailureLog: a thread that finds
+// an action complete finds how it ended.
 #include "core/failure.hpp"
 
 #include "core/action.hpp"
@@ -57,7 +57,7 @@ struct Log : Check<Log, 3> {
 }  // namespace
 
 void check_failure(Run& run) {
-  // Makes the preallocated failure, which is no part of a check.
+  // Makes the preallocated failure, which is not part of a check.
   FailureRef::make(WEIR_STATUS_OK, {}, {}, {}, 0);
   run.full<Share<2>>("two share");
   run.random<Share<3>>("three share");

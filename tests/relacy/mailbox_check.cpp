@@ -1,4 +1,4 @@
-// Mailbox: no news is lost, one owner at a time, and who left touches nothing any more.
+// Mailbox: no message is lost, one owner at a time, and a thread that left touches nothing.
 #include "core/mailbox.hpp"
 
 #include "core/action_pool.hpp"
@@ -22,7 +22,7 @@ struct Actor {
   virtual void admitted() {}
   virtual void told(Message&) {}
 
-  void turn() {
+  void handle_messages() {
     while (mailbox.has_messages()) {
       for (Message* list = mailbox.take_messages(); list != nullptr;) {
         Message& message = *list;
@@ -35,7 +35,7 @@ struct Actor {
   }
   void own() {
     do {
-      turn();
+      handle_messages();
       queue.poll();
       while (accepting && queue.pop() != nullptr) {
         ++popped;
@@ -47,9 +47,9 @@ struct Actor {
   void enqueue(Action& action) {
     bool idle = false;
     {
-      ActionQueue::ProducerLock turn(queue);
-      turn.reserve();
-      idle = turn.push(action);
+      ActionQueue::ProducerLock lock(queue);
+      lock.reserve();
+      idle = lock.push(action);
     }
     if (idle && mailbox.try_own()) own();
   }
@@ -63,7 +63,7 @@ struct Actor {
     while (done.load(std::memory_order_acquire) < all) sys::yield();
     mailbox.wait_until_no_owner([] { sys::yield(); });
     CHECK_THAT(popped + read == all);
-    popped = -1;  // a write: whoever is not quite gone is found
+    popped = -1;  // a write: a thread that has not quite left is found
     read = -1;
     accepting = false;
   }
@@ -71,7 +71,7 @@ struct Actor {
 
 /// Producers and senders, and a thread that waits for the end of it all.
 template <int kProducers, int kSenders, int kEach>
-struct News : Check<News<kProducers, kSenders, kEach>, kProducers + kSenders + 1> {
+struct StreamEnd : Check<StreamEnd<kProducers, kSenders, kEach>, kProducers + kSenders + 1> {
   Actor actor;
   Action actions[kProducers + 1][kEach];
   Message messages[kSenders + 1][kEach];
@@ -147,8 +147,8 @@ void check_mailbox(Run& run) {
   run.random<Quiet<2, 1, 2>>("two producers and a sender");
   run.random<Quiet<2, 2, 1>>("two producers and two senders");
   run.random<Barrier>("an engine that accepts nothing");
-  run.random<News<1, 1, 1>>("the end of a stream");
-  run.random<News<1, 2, 1>>("the end of a stream with two senders");
+  run.random<StreamEnd<1, 1, 1>>("the end of a stream");
+  run.random<StreamEnd<1, 2, 1>>("the end of a stream with two senders");
 }
 
 }  // namespace weir::rt::checker

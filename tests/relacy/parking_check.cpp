@@ -30,7 +30,7 @@ struct Tickets : Check<Tickets<kWaiting, kBringing>, kWaiting + kBringing> {
       }
     }
   }
-  void bring_one() {
+  void produce_one() {
     std::uint32_t count = tickets.load(std::memory_order_relaxed);
     while (!tickets.compare_exchange_strong(count, count + 1)) {
     }
@@ -41,12 +41,12 @@ struct Tickets : Check<Tickets<kWaiting, kBringing>, kWaiting + kBringing> {
     if (index < kWaiting) {
       for (int i = 0; i < kBringing; ++i) wait_for_one();
     } else {
-      for (int i = 0; i < kWaiting; ++i) bring_one();
+      for (int i = 0; i < kWaiting; ++i) produce_one();
     }
   }
 };
 
-/// The end of a place: everybody must see the flag.
+/// The end of a place: all threads must see the flag.
 struct Stop : Check<Stop, 3> {
   Parking parking;
   sys::Atomic<bool> stopping{false};

@@ -1,4 +1,4 @@
-// Progress: whoever sees that actions are over sees what they did and whether they failed.
+// Progress: a thread that sees that actions are over sees what they did and whether they failed.
 #include "core/progress.hpp"
 
 #include "base/plain.hpp"

@@ -1,4 +1,4 @@
-// Ring: every item comes out once, in order of each producer, and nobody sees half of one.
+// Ring: every item comes out once, in order of each producer, and no consumer sees half of one.
 #include "pipeline/ring.hpp"
 
 #include "base/parking.hpp"

@@ -47,7 +47,7 @@ struct Work : Check<Work<kBringing, kWorkers>, kBringing + kWorkers> {
   void after() { CHECK_THAT(!queue.any()); }
 };
 
-/// A queue that ends when its streams are gone: push() may still be on its way out.
+/// A queue that ends when its streams have been destroyed: push() may still be on its way out.
 struct End : Check<End, 3> {
   RunQueue<Item> queue;
   Item items[2];

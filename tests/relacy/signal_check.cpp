@@ -11,7 +11,7 @@ namespace {
 /// Deliveries to one thread that sleeps until it has them all.
 template <int kDelivering, bool kTimed>
 struct Deliver : Check<Deliver<kDelivering, kTimed>, kDelivering + 1> {
-  // A wake-up may come when the thread is gone already: it names an address and reads nothing.
+  // A wake-up may come when the thread has left already: it names an address and reads nothing.
   Signal signal;
   sys::Plain<int> delivered[kDelivering];
 
@@ -50,13 +50,13 @@ struct Twice : Check<Twice, 3> {
 };
 
 /// A thread that waits for any of two actions, or until a deadline, and then leaves: it takes back
-/// its waiters, or waits for those that are being told (WaitList of stream/waiting.cpp).
+/// its waiters, or waits for those that are being notified (WaitList of stream/waiting.cpp).
 template <bool kTimed>
 struct Leave : Check<Leave<kTimed>, 3> {
   EventState states[2];
   sys::Plain<Waiter*> lists[2] = {nullptr, nullptr};
   Signal signal;
-  sys::Plain<int> life = 0;  ///< of the waiters: each who tells one looks at it
+  sys::Plain<int> life = 0;  ///< of the waiters: each thread that notifies one reads it
 
   void before() {
     for (EventState& state : states) state.open(7);

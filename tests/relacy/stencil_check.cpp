@@ -1,4 +1,4 @@
-// StencilGrid: whoever brings the last of what a region or a tile needs sees all of it.
+// StencilGrid: the thread that brings the last of what a region or a tile needs sees all of it.
 #include "pipeline/stencil_grid.hpp"
 
 #include <algorithm>

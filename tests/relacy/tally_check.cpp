@@ -13,7 +13,7 @@ template <int kHops>
 struct PingPong : Check<PingPong<kHops>, 3> {
   Count counts[2];
   Permit source;
-  sys::Atomic<int> mail[2];
+  sys::Atomic<int> messages[2];
   sys::Plain<int> worked{0};
   sys::Atomic<bool> ended{false};
 
@@ -24,7 +24,7 @@ struct PingPong : Check<PingPong<kHops>, 3> {
     if (index == 0) {
       CHECK_THAT(source.try_enter());
       counts[0].create(1);
-      mail[1].store(kHops, std::memory_order_release);
+      messages[1].store(kHops, std::memory_order_release);
       source.close();
       source.leave();
     }
@@ -32,7 +32,7 @@ struct PingPong : Check<PingPong<kHops>, 3> {
   }
   void work(unsigned index) {
     while (!ended.load(std::memory_order_relaxed)) {
-      const int hops = mail[index].exchange(0, std::memory_order_acquire);
+      const int hops = messages[index].exchange(0, std::memory_order_acquire);
       if (hops == 0) {
         sys::yield();
         continue;
@@ -40,7 +40,7 @@ struct PingPong : Check<PingPong<kHops>, 3> {
       ++worked;
       if (hops > 1) {
         counts[index].create(1);
-        mail[1 - index].store(hops - 1, std::memory_order_release);
+        messages[1 - index].store(hops - 1, std::memory_order_release);
       }
       counts[index].complete(1);
     }

@@ -1,4 +1,4 @@
-// Chunk: whoever reads while another thread records sees whole items.
+// Chunk: a thread that reads while another records sees whole items.
 #include "trace/chunk.hpp"
 
 #include "base/plain.hpp"
@@ -20,7 +20,7 @@ struct Read : Check<Read<kReaders>, kReaders + 1> {
       for (int i = 1; chunk.has_room(); ++i) chunk.append({i});
       return;
     }
-    for (int look = 0; look < 2; ++look) {
+    for (int pass = 0; pass < 2; ++pass) {
       int expected = 1;
       for (const Item& item : chunk.items()) CHECK_THAT(item.value == expected++);
     }

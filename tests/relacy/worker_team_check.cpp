@@ -60,7 +60,7 @@ struct Program : Check<Derived, 1, kWorkers>, PlaceFeed {
     finished.sleep(kJobs, sys::kNever);
     queue.wait_until_left();
     team.reset();
-    for (int i = 0; i < kJobs; ++i) static_cast<Derived*>(this)->look_at(items[i]);
+    for (int i = 0; i < kJobs; ++i) static_cast<Derived*>(this)->check_item(items[i]);
   }
 };
 
@@ -72,7 +72,7 @@ weir_status run_serial(const weir_call* call) {
 template <int kWorkers, int kJobs>
 struct Serial : Program<Serial<kWorkers, kJobs>, kWorkers, kJobs> {
   void prepare(Item& item, int) { item.function = run_serial; }
-  void look_at(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
+  void check_item(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
 };
 
 /// Indices of a loop that each are to be visited once.
@@ -100,7 +100,7 @@ struct Loops : Program<Loops<kWorkers, kParallel, kSerial>, kWorkers, kParallel 
     item.parallel = i < kParallel;
     item.function = item.parallel ? run_loop : run_serial;
   }
-  void look_at(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
+  void check_item(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
 };
 
 /// What each member wrote before a barrier, for the others to read after it.
@@ -132,7 +132,7 @@ struct Barriers : Program<Barriers<kWorkers>, kWorkers, 1> {
     item.parallel = true;
     item.function = run_phases;
   }
-  void look_at(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
+  void check_item(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
 };
 
 /// A member that throws: those in the barrier leave it, and the next function runs as if nothing
@@ -159,7 +159,7 @@ struct Broken : Program<Broken<kWorkers>, kWorkers, 1> {
     item.parallel = true;
     item.function = run_broken;
   }
-  void look_at(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
+  void check_item(Item& item) { CHECK_THAT(item.runs == 1 && item.status == WEIR_STATUS_OK); }
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ void check_worker_team(Run& run) {
     run.random<Serial<2, 0>>(("a team without work" + after).c_str(), 4);
     run.random<Serial<2, 3>>(("three jobs for two" + after).c_str(), 4);
     run.random<Loops<2, 1, 0>>(("a loop by two" + after).c_str(), 4);
-    run.random<Loops<2, 2, 1>>(("two who would lead, and a job" + after).c_str(), 4);
+    run.random<Loops<2, 2, 1>>(("two candidates for leader, and a job" + after).c_str(), 4);
     run.random<Loops<3, 1, 0>>(("a loop by three" + after).c_str(), 4);
     run.random<Barriers<2>>(("barriers of two" + after).c_str(), 4);
     run.random<Barriers<3>>(("barriers of three" + after).c_str(), 4);

@@ -17,49 +17,49 @@ namespace {
 constexpr Rank kRanks = 3;
 constexpr int kStarted = 2, kHops = 2;
 
-/// What a rank has heard, and what it has seen, in order.
-struct Heard {
+/// What a rank has received, and what it has seen, in order.
+struct Received {
   weir_fabric* fabric;
   std::string text;
   int messages = 0;
 };
 
 /// Sends it on to the next rank, if it has some way to go.
-void hear(unsigned from, const void* message, std::size_t, void* payload) {
-  Heard& heard = *static_cast<Heard*>(payload);
+void receive(unsigned from, const void* message, std::size_t, void* payload) {
+  Received& received = *static_cast<Received*>(payload);
   const auto left = static_cast<const char*>(message)[0];
-  heard.text += fmt::format("{}{}", static_cast<char>('a' + from), left);
-  ++heard.messages;
+  received.text += fmt::format("{}{}", static_cast<char>('a' + from), left);
+  ++received.messages;
   if (left == '0') return;
   const char next = static_cast<char>(left - 1);
-  const Rank to = (heard.fabric->port().rank() + 1) % kRanks;
-  heard.fabric->send(to, std::as_bytes(std::span(&next, 1)));
+  const Rank to = (received.fabric->port().rank() + 1) % kRanks;
+  received.fabric->send(to, std::as_bytes(std::span(&next, 1)));
 }
 
 /// Each message makes its way round the ranks; those that come before a handler are kept.
 void pass_messages(weir_fabric& fabric, std::string& text, bool listens_early, bool polls) {
-  Heard heard{&fabric, {}};
+  Received received{&fabric, {}};
   const Rank rank = fabric.port().rank();
-  if (listens_early) fabric.listen(hear, &heard);
+  if (listens_early) fabric.listen(receive, &received);
   const char first = '0' + kHops;
   for (int i = 0; i < kStarted; ++i) {
     for (Rank to = 0; to < kRanks; ++to) {
       if (to != rank) fabric.send(to, std::as_bytes(std::span(&first, 1)));
     }
   }
-  if (!listens_early) fabric.listen(hear, &heard);
+  if (!listens_early) fabric.listen(receive, &received);
   // Of all messages a rank gets as many as every other one.
-  while (heard.messages < kStarted * int(kRanks - 1) * (kHops + 1)) {
-    if (!fabric.progress(polls ? 0 : -1)) heard.text += '.';
+  while (received.messages < kStarted * int(kRanks - 1) * (kHops + 1)) {
+    if (!fabric.progress(polls ? 0 : -1)) received.text += '.';
   }
   fabric.barrier(-1);
   fabric.listen(nullptr, nullptr);
-  text = heard.text;
+  text = received.text;
 }
 
 std::vector<std::string> order(std::uint64_t seed, std::uint64_t schedule, bool listens_early,
                                bool polls) {
-  std::vector<std::string> heard(kRanks);
+  std::vector<std::string> received(kRanks);
   schedule::Options options;
   options.seed = schedule;
   options.strategy = schedule::strategy_of(schedule);
@@ -67,10 +67,10 @@ std::vector<std::string> order(std::uint64_t seed, std::uint64_t schedule, bool 
     weir_fabric_options given = WEIR_FABRIC_OPTIONS_INIT;
     given.seed = seed;
     simulate_fabric(given, kRanks, [&](weir_fabric& fabric) {
-      pass_messages(fabric, heard[fabric.port().rank()], listens_early, polls);
+      pass_messages(fabric, received[fabric.port().rank()], listens_early, polls);
     });
   });
-  return heard;
+  return received;
 }
 
 TEST(ScheduledFabric, ASeedIsOneOrderOnAllSchedules) {
@@ -164,22 +164,24 @@ TEST(ScheduledFabric, AllThreadsOfAllRanksWait_IsAStall) {
 
 /// The first rank waits for the second outside of the fabric, and that for a message of the third.
 TEST(ScheduledFabric, ARankThatWaitsOutside_GoesOnWithoutTheSeed) {
-  sys::Atomic<std::uint32_t> heard{0};
+  sys::Atomic<std::uint32_t> received{0};
   EXPECT_EQ(wrong_on(1, 3,
                      [&](weir_fabric& fabric) {
                        const Rank rank = fabric.port().rank();
                        if (rank == 2) fabric.send(1, {});
                        if (rank == 1) {
-                         Heard message{&fabric, {}};
-                         fabric.listen([](unsigned, const void*, std::size_t,
-                                          void* count) { ++static_cast<Heard*>(count)->messages; },
-                                       &message);
+                         Received message{&fabric, {}};
+                         fabric.listen(
+                             [](unsigned, const void*, std::size_t, void* count) {
+                               ++static_cast<Received*>(count)->messages;
+                             },
+                             &message);
                          while (message.messages == 0) fabric.progress(-1);
-                         heard.store(1);
-                         sys::wake_all(heard);
+                         received.store(1);
+                         sys::wake_all(received);
                          fabric.listen(nullptr, nullptr);
                        }
-                       while (rank == 0 && heard.load() == 0) sys::wait(heard, 0);
+                       while (rank == 0 && received.load() == 0) sys::wait(received, 0);
                        fabric.barrier(-1);
                      }),
             "");

@@ -34,10 +34,10 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kPointNs = 10;
-constexpr std::int64_t kLookNs = 20;
+constexpr std::int64_t kClockReadNs = 20;
 constexpr std::int64_t kPauseNs = 500;
 constexpr std::uint64_t kLonelyPauses = 64;           ///< then time jumps to the next deadline
-constexpr std::uint64_t kHopelessPauses = 2'000'000;  ///< then nobody will ever come
+constexpr std::uint64_t kHopelessPauses = 2'000'000;  ///< then no thread will ever go on
 constexpr std::uint64_t kMishapOneIn = 64;
 
 thread_local Record* self = nullptr;
@@ -62,7 +62,7 @@ class Scheduler {
     record->name = name;
     record->priority = static_cast<std::int64_t>(random_() >> 2);
     threads_.push_back(std::move(record));
-    look_again_ = true;
+    runnable_changed_ = true;
     return *threads_.back();
   }
 
@@ -83,7 +83,7 @@ class Scheduler {
       return;
     }
     if (++lonely_ % kLonelyPauses == 0) jump();
-    if (lonely_ > kHopelessPauses) give_up("a thread polls for ever and nobody else can go on");
+    if (lonely_ > kHopelessPauses) give_up("a thread polls for ever and no other can go on");
   }
 
   void block(const void* address, std::int64_t deadline_ns) noexcept {
@@ -94,7 +94,7 @@ class Scheduler {
     hand_on(choose(false));
   }
 
-  void rouse(const void* address, bool all) noexcept {
+  void unblock(const void* address, bool all) noexcept {
     std::vector<Record*> waiting;
     for (const auto& record : threads_) {
       if (record->state == Record::State::blocked && record->address == address) {
@@ -108,7 +108,7 @@ class Scheduler {
   void end() noexcept {
     step(Operation::end);
     self->state = Record::State::ended;
-    rouse(self, true);
+    unblock(self, true);
     Record& next = *choose(false);
     note(next);
     next.leaver = &self->thread;
@@ -116,7 +116,7 @@ class Scheduler {
   }
 
   bool mishap() noexcept { return luck_() % kMishapOneIn == 0; }
-  std::int64_t look_at_clock() noexcept { return now_ns_ += kLookNs; }
+  std::int64_t read_clock() noexcept { return now_ns_ += kClockReadNs; }
 
   static void await_baton() noexcept {
     self->baton.acquire();
@@ -172,12 +172,12 @@ class Scheduler {
     if (!drops_.empty() && drops_.back() <= points_) {
       drops_.pop_back();
       self->priority = --lowest_;
-      look_again_ = true;
+      runnable_changed_ = true;
     }
-    return std::exchange(look_again_, false);
+    return std::exchange(runnable_changed_, false);
   }
 
-  /// Returns who goes on. A thread that polls stays only when nobody else can.
+  /// Returns the thread that goes on. A thread that polls stays only when no other can.
   Record* choose(bool polls) noexcept {
     for (;;) {
       std::vector<Record*>& able = able_;
@@ -207,7 +207,7 @@ class Scheduler {
     });
   }
 
-  /// Lets time pass until somebody's deadline. Returns false when nobody has one.
+  /// Lets time pass until the next deadline. Returns false when no thread has one.
   bool jump() noexcept {
     std::int64_t next = kNever;
     for (const auto& record : threads_) {
@@ -222,7 +222,7 @@ class Scheduler {
     record.state = Record::State::runnable;
     record.address = nullptr;
     record.deadline_ns = kNever;
-    look_again_ = true;
+    runnable_changed_ = true;
   }
 
   void hand_on(Record* next) noexcept {
@@ -249,7 +249,7 @@ class Scheduler {
   std::uint64_t mean_ = 1, until_switch_ = 1;  // random
   std::vector<std::uint64_t> drops_;           // priorities
   std::int64_t lowest_ = 0;
-  bool look_again_ = false;
+  bool runnable_changed_ = false;
   std::vector<Switch> replay_, recorded_;
   std::size_t replayed_ = 0;
 };
@@ -287,19 +287,19 @@ void pause() noexcept {
 
 bool mishap() noexcept { return on() && active->mishap(); }
 
-std::int64_t now_ns() noexcept { return on() ? active->look_at_clock() : 0; }
+std::int64_t now_ns() noexcept { return on() ? active->read_clock() : 0; }
 
 void block(const void* address, std::int64_t deadline_ns) noexcept {
   if (on()) active->block(address, deadline_ns);
 }
 
-void rouse(const void* address, bool all) noexcept {
-  if (on()) active->rouse(address, all);
+void unblock(const void* address, bool all) noexcept {
+  if (on()) active->unblock(address, all);
 }
 
 void wake(const void* address, bool all) noexcept {
   if (!on()) return;
-  active->rouse(address, all);
+  active->unblock(address, all);
   active->point(Operation::wake);
 }
 

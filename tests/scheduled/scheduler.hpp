@@ -47,7 +47,7 @@ struct Summary {
 inline constexpr int kStuck = 42;
 
 /// Runs body and all threads that it starts. They must have ended when body returns. A run in which
-/// nobody can go on, or nobody gets anywhere, ends the process with status kStuck after a list of
+/// no thread can go on, or none makes progress, ends the process with status kStuck after a list of
 /// the threads.
 Summary run(const Options& options, const std::function<void()>& body);
 
@@ -66,7 +66,7 @@ std::int64_t now_ns() noexcept;
 /// Blocks until woken at the address or the deadline (never returns early by itself).
 void block(const void* address, std::int64_t deadline_ns) noexcept;
 /// Lets one or all of those go on that are blocked at the address; wake() is a point, too.
-void rouse(const void* address, bool all) noexcept;
+void unblock(const void* address, bool all) noexcept;
 void wake(const void* address, bool all) noexcept;
 
 /// A thread of the run. Starts at some later point.

@@ -92,15 +92,15 @@ TEST(Scheduler, KeepsMutexesExclusive) {
     run(with_seed(seed), [] {
       sys::Mutex mutex;
       sys::Condition turned;
-      int holders = 0, turn = 0;
+      int holders = 0, next = 0;
       const auto work = [&](int mine) {
         for (int i = 0; i < 3; ++i) {
           sys::Lock lock(mutex);
-          while (turn != mine) turned.wait(lock);
+          while (next != mine) turned.wait(lock);
           EXPECT_EQ(++holders, 1);
           point(Operation::load);
           --holders;
-          turn = 1 - mine;
+          next = 1 - mine;
           turned.notify_all();
         }
       };

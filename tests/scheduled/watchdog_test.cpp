@@ -59,10 +59,10 @@ TEST_P(Watchdog, SaysNothingWhileThingsMove) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [&](const Runtime& runtime, const Stream& stream) {
       const Buffer x = runtime.buffer(1 << 10, "x");
-      const Kernel nap = runtime.kernel("nap", [](const Call&) { pass(90 * kMillisecond); });
+      const Kernel delay = runtime.kernel("delay", [](const Call&) { pass(90 * kMillisecond); });
       for (int i = 0; i < 20; ++i, actions += 2) {
         stream.upload(x.all());
-        stream.compute(nap, {readwrite(x.all())});
+        stream.compute(delay, {readwrite(x.all())});
       }
       stream.synchronize();
     };

@@ -14,7 +14,7 @@
 
 namespace weir {
 
-/// Runs `ranks` ranks, whose messages take ways inside the process. All but 0 serve, with the
+/// Runs `ranks` ranks, whose messages take ways inside the process. All except 0 serve, with the
 /// kernels that `prepare` registers, until the fleet goes.
 class Fleet {
  public:

@@ -26,7 +26,7 @@ class Random {
   explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
   std::uint64_t next() noexcept { return mix(state_ += 0x9E3779B97F4A7C15u); }
   std::uint64_t below(std::uint64_t limit) noexcept { return next() % limit; }
-  bool chance(unsigned percent) noexcept { return below(100) < percent; }
+  bool bernoulli(unsigned percent) noexcept { return below(100) < percent; }
   static std::uint64_t mix(std::uint64_t x) noexcept {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
@@ -108,9 +108,9 @@ inline void let_stages_speak(Plan& plan, Random& random) {
     StagePlan& stage = plan.stages[i];
     stage.speaks_at_end = !stage.outputs.empty() &&
                           shape.component[stage.outputs.back()] != shape.component[i] &&
-                          random.chance(50);
-    stage.ordered = !shape.cyclic[shape.component[i]] && random.chance(30);
-    if (random.chance(30)) {
+                          random.bernoulli(50);
+    stage.ordered = !shape.cyclic[shape.component[i]] && random.bernoulli(30);
+    if (random.bernoulli(30)) {
       stage.slots = 1 + random.below(3);
       stage.room = 1 + random.below(6);
       stage.speaks_at_end = false;
@@ -142,22 +142,22 @@ inline Plan plan_of(std::uint64_t seed) {
   for (std::size_t& workers : plan.groups) workers = 1 + random.below(3);
   plan.batch = std::size_t{1} << random.below(4);
   plan.energy = static_cast<std::uint32_t>(1 + random.below(4));
-  plan.epochs = random.chance(30) ? 1 + random.below(3) : 0;
+  plan.epochs = random.bernoulli(30) ? 1 + random.below(3) : 0;
   plan.items_of_epoch = 1 + random.below(6);
-  plan.failing_percent = random.chance(20) ? 10 : 0;
+  plan.failing_percent = random.bernoulli(20) ? 10 : 0;
   const std::size_t stages = 1 + random.below(4);
-  const bool drops = random.chance(25);
+  const bool drops = random.bernoulli(25);
   for (std::size_t i = 0; i < stages; ++i) {
     StagePlan stage;
     const std::size_t outputs = random.below(3);
     for (std::size_t o = 0; o < outputs; ++o) {
-      const bool back = random.chance(30) || i + 1 == stages;
+      const bool back = random.bernoulli(30) || i + 1 == stages;
       stage.outputs.push_back(back ? random.below(i + 1) : i + 1 + random.below(stages - i - 1));
     }
-    if (i + 1 < stages && random.chance(70)) stage.outputs.push_back(i + 1);
+    if (i + 1 < stages && random.bernoulli(70)) stage.outputs.push_back(i + 1);
     stage.workers = random.below(3);
     stage.capacity = 1 + random.below(6);
-    if (drops && random.chance(50)) stage.overflow = static_cast<weir_overflow>(random.below(4));
+    if (drops && random.bernoulli(50)) stage.overflow = static_cast<weir_overflow>(random.below(4));
     plan.drops = plan.drops || stage.overflow != WEIR_OVERFLOW_BLOCK;
     stage.group = random.below(plan.groups.size());
     plan.stages.push_back(stage);
@@ -168,7 +168,7 @@ inline Plan plan_of(std::uint64_t seed) {
     SourcePlan source;
     source.outputs.push_back(s == 0 ? 0 : random.below(stages));
     source.items = random.below(14);
-    source.feed = random.chance(40);
+    source.feed = random.bernoulli(40);
     source.group = random.below(plan.groups.size());
     plan.sources.push_back(source);
   }
@@ -183,11 +183,11 @@ inline Plan plan_of(std::uint64_t seed) {
   }
   feed_loops(plan, random);
   constexpr weir_relief kLess[] = {WEIR_RELIEF_WARP, WEIR_RELIEF_OFF};
-  if (random.chance(25)) plan.relief = kLess[random.below(2)];
+  if (random.bernoulli(25)) plan.relief = kLess[random.below(2)];
   return plan;
 }
 
-/// Calls put(output, item) for what a stage makes of an item.
+/// Calls put(output, item) for each item that a stage makes from one.
 template <class Put>
 void children_of(const StagePlan& stage, const Item& item, Put&& put) {
   if (item.energy == 0 || stage.outputs.empty()) return;
@@ -235,7 +235,7 @@ class OrderTrial {
   }
 
  private:
-  static constexpr std::uint64_t kItems = 15;  ///< with the last words of who counts
+  static constexpr std::uint64_t kItems = 15;  ///< with the last words of the stage that counts
 
   weir_pipeline_options options() {
     weir_pipeline_options options = WEIR_PIPELINE_OPTIONS_INIT;
@@ -371,7 +371,7 @@ class Card final : public OffloadExecutor {
     {
       const sys::Lock lock(mutex_);
       batches_[slot].count = count;
-      now = random_.chance(20);
+      now = random_.bernoulli(20);
       if (now) {
         run(slot);
       } else {
@@ -472,14 +472,14 @@ class Trial {
     }
     std::vector<sys::Thread> cards;
     for (const auto& card : cards_) {
-      cards.emplace_back("card" + std::to_string(cards.size()), [c = card.get()] { c->live(); });
+      cards.emplace_back("device" + std::to_string(cards.size()), [c = card.get()] { c->live(); });
     }
     flow_.work(0);
     flow_.completion.wait(sys::kNever);
     threads.clear();
     for (const auto& card : cards_) card->stop();
     cards.clear();
-    return judge();
+    return check_outcome();
   }
 
  private:
@@ -633,7 +633,7 @@ class Trial {
     trial.epochs_.store(epoch + 1);
   }
 
-  std::string judge() {
+  std::string check_outcome() {
     std::ostringstream wrong;
     if (late_.load()) wrong << "an item came after the end\n";
     if (mixed_.load()) wrong << "epochs are mixed up\n";
@@ -662,11 +662,11 @@ class Trial {
       if (stages_[i]->ends != 1)
         wrong << "stage " << i << " ended " << stages_[i]->ends << " times\n";
     }
-    judge_epochs(info.epochs, wrong);
+    check_epochs(info.epochs, wrong);
     return wrong.str().empty() ? "" : wrong.str() + plan_.describe() + "\n";
   }
   /// Last words are of an epoch that began, or one more where a feed has ended the last.
-  void judge_epochs(std::uint64_t ended, std::ostringstream& wrong) const {
+  void check_epochs(std::uint64_t ended, std::ostringstream& wrong) const {
     if (plan_.epochs == 0) return;
     const std::uint64_t put = epochs_put();
     const std::uint64_t most = feed_ends_last_epoch() ? put + 1 : std::max<std::uint64_t>(put, 1);

@@ -21,7 +21,7 @@ struct Plan {
   std::size_t items, ways;
   const char* chunks;
   std::vector<double> work;
-  std::size_t lost_cards, cards;  ///< cards with a fault, and all of them
+  std::size_t lost_cards, cards;  ///< devices with a fault, and all of them
   bool has_host;
   std::int64_t bad_item;      ///< whose kernel throws, -1: none
   std::int64_t bad_chunk_at;  ///< the function throws when it gets this item, -1: never
@@ -50,7 +50,7 @@ inline Plan plan_of(std::uint64_t seed) {
       plan.work.push_back(static_cast<double>(1 + below(9)));
     }
   }
-  // Cards in virtual time do not go with domains in real time.
+  // Devices in virtual time do not go with domains in real time.
   const bool virtual_time = below(3) == 0;
   plan.has_host = !virtual_time && below(4) != 0;
   if (plan.has_host) plan.domains = fmt::format("host:cores={}", 1 + below(2));
@@ -98,7 +98,7 @@ class Trial {
       status = WEIR_STATUS_INTERNAL;  // the function's own
       message = error.what();
     }
-    const std::string wrong = judge(share, status, message);
+    const std::string wrong = check_outcome(share, status, message);
     return wrong.empty() ? "" : plan_.describe() + "\n" + wrong + "\n";
   }
 
@@ -138,7 +138,8 @@ class Trial {
     return chunk.stream.download(to);
   }
 
-  std::string judge(const Share& share, weir_status status, const std::string& message) const {
+  std::string check_outcome(const Share& share, weir_status status,
+                            const std::string& message) const {
     const weir_share_info info = share.info();
     std::uint64_t of_parts = 0;
     for (const weir_share_part& part : share.parts()) of_parts += part.items;
@@ -152,10 +153,10 @@ class Trial {
     if (plan_.lost_cards == 0 && worked_ > plan_.items) {
       return fmt::format("{} items were worked on", worked_.load());
     }
-    return judge_status(info.done, status, message);
+    return check_status(info.done, status, message);
   }
 
-  std::string judge_status(std::uint64_t done, weir_status status,
+  std::string check_status(std::uint64_t done, weir_status status,
                            const std::string& message) const {
     const auto items = static_cast<std::int64_t>(plan_.items);
     const bool bad_item = plan_.bad_item >= 0 && plan_.bad_item < items;

@@ -70,7 +70,7 @@ class Run final : private Stoppable {
       measure_peak();
       finish();
       describe();
-      look_at_recording();
+      analyze_recording();
       if (options_.verify) verify();
       Interruption::check();
     } catch (...) {
@@ -118,7 +118,7 @@ class Run final : private Stoppable {
 
   /// Reads the recording only if it is short: a long one takes long to read, and `weir report`
   /// reads it on request.
-  void look_at_recording() {
+  void analyze_recording() {
     constexpr std::uint64_t kMostActions = 100'000;
     if (report_.trace.actions == 0 || report_.trace.actions > kMostActions) return;
     try {
@@ -137,7 +137,7 @@ class Run final : private Stoppable {
       report::write_page(parts, report_.command, options_.page);
       report_.page = options_.page;
     } catch (const std::runtime_error& error) {
-      tell(Tone::warning, fmt::format("cannot write the report: {}", error.what()));
+      print_message(Tone::warning, fmt::format("cannot write the report: {}", error.what()));
     }
   }
 
@@ -245,7 +245,7 @@ class Run final : private Stoppable {
       runtime_.write_trace(options_.trace);
       report_.trace_file = options_.trace;
     } catch (const weir::Error& error) {
-      tell(Tone::warning, fmt::format("cannot write the trace: {}", error.what()));
+      print_message(Tone::warning, fmt::format("cannot write the trace: {}", error.what()));
     }
   }
 

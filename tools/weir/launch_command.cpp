@@ -144,7 +144,7 @@ class Launch final : public Stoppable {
 
   void report() const {
     if (const int signal = passed_on_; signal != 0) {
-      tell(Tone::bad, fmt::format("stopped by signal {} ({})", signal, strsignal(signal)));
+      print_message(Tone::bad, fmt::format("stopped by signal {} ({})", signal, strsignal(signal)));
       return;
     }
     constexpr int kSignalStatus = 128;
@@ -154,7 +154,7 @@ class Launch final : public Stoppable {
                        : fmt::format("exit status {}", first_->status);
     if (told_at_) text += "; the other ranks were ended";
     if (killed_) text += fmt::format(", by SIGKILL after {} ms", grace_.count());
-    tell(Tone::bad, text);
+    print_message(Tone::bad, text);
   }
 
   unsigned running_;

@@ -95,8 +95,8 @@ std::optional<std::uint64_t> available_memory() {
 
 Finding check_memory(const Json& machine) {
   const auto total = machine.value("memory_bytes", std::uint64_t{0});
-  const auto granted = machine.value("memory_limit_bytes", total);
-  const std::uint64_t usable = std::min(available_memory().value_or(total), granted);
+  const auto limit = machine.value("memory_limit_bytes", total);
+  const std::uint64_t usable = std::min(available_memory().value_or(total), limit);
   const std::string found =
       fmt::format("{} usable of {}", format_bytes(usable), format_bytes(total));
   if (usable >= kLittleMemory) return {Level::ok, "memory", found};

@@ -210,7 +210,8 @@ class RateBook {
       file.flush();
       file.commit();
     } catch (const std::exception& error) {
-      tell(Tone::warning, fmt::format("cannot store the measured rates: {}", error.what()));
+      print_message(Tone::warning,
+                    fmt::format("cannot store the measured rates: {}", error.what()));
     }
   }
 

@@ -109,7 +109,7 @@ class RunCommand final : public Command {
     use_wisdom();
     const RunReport report = perform();
     if (!report.silent) print(options_.json ? report.json() : report.text());
-    for (const std::string& complaint : report.complaints) tell(Tone::bad, complaint);
+    for (const std::string& complaint : report.complaints) print_message(Tone::bad, complaint);
     if (!report.verified()) return ExitCode::mismatch;
     return report.complaints.empty() ? ExitCode::ok : ExitCode::bad_input;
   }
@@ -130,8 +130,8 @@ class RunCommand final : public Command {
     } catch (const weir::Error& error) {
       if (!found_no_memory(error) || !tasks_may_do_it()) throw;
     }
-    tell(Tone::warning,
-         "not enough memory for streams: running again as tasks, with --policy finish");
+    print_message(Tone::warning,
+                  "not enough memory for streams: running again as tasks, with --policy finish");
     options_.policy = "finish";
     return run_application(selected(), options_);
   }
@@ -168,9 +168,10 @@ class RunCommand final : public Command {
       const std::string own = file_of_rank(*file);
       const bool others_write = started_ranks() > 1 && fabric_for(options_.domains) == nullptr;
       if (others_write && own == *file && !own.empty()) {
-        tell(Tone::warning, fmt::format("'{}' is the file of rank 0; the names of the other ranks' "
-                                        "files contain .rank1 and so on",
-                                        own));
+        print_message(Tone::warning,
+                      fmt::format("'{}' is the file of rank 0; the names of the other ranks' "
+                                  "files contain .rank1 and so on",
+                                  own));
       }
       *file = own;
     }
@@ -185,8 +186,9 @@ class RunCommand final : public Command {
         open_runtime({options_.domains, ""}).wisdom(problem.name(), options_.parameters.n);
     if (!found) {
       if (!speaks_for_machine()) return;
-      tell(Tone::warning, fmt::format("no tuning result for this problem; run: weir tune {}{}",
-                                      selected().name(), problem_words(app)));
+      print_message(Tone::warning,
+                    fmt::format("no tuning result for this problem; run: weir tune {}{}",
+                                selected().name(), problem_words(app)));
       return;
     }
     const bool streams = app.count("--streams") > 0;

@@ -107,7 +107,7 @@ std::string paint(std::string_view text, Tone tone, std::FILE* stream) {
   return fmt::format("{}{}\x1b[0m", escape(tone), text);
 }
 
-void tell(Tone tone, std::string_view message, Speaker speaker) noexcept {
+void print_message(Tone tone, std::string_view message, Speaker speaker) noexcept {
   try {
     const std::string line = fmt::format("{} {}{}\n", paint("weir:", tone, stderr),
                                          speaker == Speaker::rank ? rank_prefix() : "", message);

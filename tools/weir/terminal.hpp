@@ -29,7 +29,7 @@ enum class Speaker { rank, all };
 
 /// Writes a line to standard error, after "weir:" in a tone, and after "rank 1:" if one of several
 /// ranks writes it for itself. When the write fails, the line is dropped without an error.
-void tell(Tone tone, std::string_view message, Speaker speaker = Speaker::rank) noexcept;
+void print_message(Tone tone, std::string_view message, Speaker speaker = Speaker::rank) noexcept;
 
 /// Rows of cells printed in columns that line up. Cells may be painted.
 class Table {

@@ -78,7 +78,7 @@ ExitCode complain(ExitCode code, std::string_view message) {
   Interruption::note_failure();
   const bool of_command = code == ExitCode::usage || code == ExitCode::bad_input;
   if (of_command && !speaks_for_machine()) return code;
-  tell(Tone::bad, shown(message), of_command ? Speaker::all : Speaker::rank);
+  print_message(Tone::bad, shown(message), of_command ? Speaker::all : Speaker::rank);
   return code;
 }
 

@@ -121,7 +121,7 @@ class WEIR_CAPABILITY("mutex") Mutex {
   /// Unlocks at no point: what follows happens at the same moment.
   void release() noexcept {
     locked_ = false;
-    schedule::rouse(this, false);
+    schedule::unblock(this, false);
   }
 
  private:

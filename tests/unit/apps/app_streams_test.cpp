@@ -7,7 +7,7 @@
 namespace weir::apps {
 namespace {
 
-TEST(AppStreams, DealEqualPartsInTurn) {
+TEST(AppStreams, DealEqualPartsRoundRobin) {
   const weir::Runtime runtime("sim:clock=virtual,cores=2,sim:clock=virtual,cores=1");
   const AppStreams app_streams(runtime, {.places = 1, .streams = 1});
   EXPECT_EQ(app_streams.deal(6), (std::vector<std::size_t>{0, 0, 1, 0, 0, 1}));

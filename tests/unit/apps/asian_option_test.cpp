@@ -89,7 +89,7 @@ TEST(AsianOptionFunctions, AreAsExactAsDoublesAre) {
 
 TEST(AsianOptionNormals, AreThoseOfBoxAndMuller) {
   std::mt19937 random(5);
-  const double turn = 2 * std::acos(-1.0);
+  const double two_pi = 2 * std::acos(-1.0);
   const std::uint32_t quarters[] = {0,          0x1fffffff, 0x20000000, 0x40000000, 0x60000000,
                                     0x80000000, 0xa0000000, 0xe0000000, 0xffffffff};
   for (std::uint32_t i = 0; i < 100000; ++i) {
@@ -97,8 +97,8 @@ TEST(AsianOptionNormals, AreThoseOfBoxAndMuller) {
     const auto angle = i < std::size(quarters) ? quarters[i] : static_cast<std::uint32_t>(random());
     const double radius = std::sqrt(-2 * std::log((level + 0.5) / 4294967296.0));
     const Normals z = normals_of(level, angle);
-    ASSERT_NEAR(z.x, radius * std::cos(turn * angle / 4294967296.0), 1e-14) << angle;
-    ASSERT_NEAR(z.y, radius * std::sin(turn * angle / 4294967296.0), 1e-14) << angle;
+    ASSERT_NEAR(z.x, radius * std::cos(two_pi * angle / 4294967296.0), 1e-14) << angle;
+    ASSERT_NEAR(z.y, radius * std::sin(two_pi * angle / 4294967296.0), 1e-14) << angle;
   }
 }
 

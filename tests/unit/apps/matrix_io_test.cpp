@@ -153,7 +153,7 @@ TEST(Matrix, IsZeroAlignedAndColumnMajor) {
   }
 }
 
-TEST(Matrix, ColumnsOfTilesAreAnOddNumberOfLinesApart) {
+TEST(Matrix, ColumnsOfTilesHaveAStrideOfAnOddNumberOfLines) {
   for (const std::size_t rows : {1u, 8u, 60u, 64u, 4096u}) {
     Matrix<double> matrix = make_matrix_of_tiles<double>(rows, 3, 1);
     EXPECT_GE(matrix.leading_dimension(), rows);
@@ -653,13 +653,13 @@ TEST_F(Files, WriteWhatNumPyAndSciPyWrite) {
 
 TEST_F(Files, OfMatricesWithGapsAreTheSame) {
   const Matrix<double> dense = numbers(20, 3);
-  auto apart = make_matrix_of_tiles<double>(20, 3, 1);
-  copy(dense, apart);
-  ASSERT_GT(apart.stored(), apart.size());
+  auto tiled = make_matrix_of_tiles<double>(20, 3, 1);
+  copy(dense, tiled);
+  ASSERT_GT(tiled.stored(), tiled.size());
   for (const char* name : {"a.mtx", "a.npy"}) {
     write_matrix(path(name), dense);
     const std::string expected = contents(path(name));
-    write_matrix(path(name), apart);
+    write_matrix(path(name), tiled);
     EXPECT_EQ(contents(path(name)), expected) << name;
   }
 }

@@ -6,7 +6,7 @@ namespace weir::rt {
 namespace {
 
 DomainSpec spec_with(const std::string& key, const std::string& value) {
-  return {"card", {{key, value}}, "card:" + key + "=" + value};
+  return {"device", {{key, value}}, "device:" + key + "=" + value};
 }
 
 /// The message of the error that reading throws.
@@ -23,7 +23,7 @@ std::string refusal(const std::string& key, const std::string& value, Read read)
 }
 
 TEST(Settings, GivesTheDefaultOfWhatIsNotSet) {
-  const DomainSpec spec{"card", {}, "card"};
+  const DomainSpec spec{"device", {}, "device"};
   const Settings settings(spec, {"cores"});
   EXPECT_EQ(settings.count("cores", 0, 8), 0u);
   EXPECT_EQ(settings.real("gbps", 6, 0, 10), 6);
@@ -32,8 +32,9 @@ TEST(Settings, GivesTheDefaultOfWhatIsNotSet) {
 }
 
 TEST(Settings, ReadsWhatIsSet) {
-  const DomainSpec spec{
-      "card", {{"cores", "8"}, {"gbps", "2.5"}, {"memory", "64MiB"}, {"duplex", "half"}}, "card"};
+  const DomainSpec spec{"device",
+                        {{"cores", "8"}, {"gbps", "2.5"}, {"memory", "64MiB"}, {"duplex", "half"}},
+                        "device"};
   const Settings settings(spec, {"cores", "gbps", "memory", "duplex"});
   EXPECT_EQ(settings.count("cores", 0, 8), 8u);
   EXPECT_EQ(settings.real("gbps", 6, 0, 10), 2.5);
@@ -44,25 +45,26 @@ TEST(Settings, ReadsWhatIsSet) {
 TEST(Settings, RefusesUnknownKeysAndNamesTheNearest) {
   const auto nothing = [](const Settings&) {};
   EXPECT_EQ(refusal("memroy", "1", nothing),
-            "domain 'card:memroy=1' has no setting 'memroy' (did you mean 'memory'?); known: "
+            "domain 'device:memroy=1' has no setting 'memroy' (did you mean 'memory'?); known: "
             "cores, gbps, memory, duplex");
   EXPECT_EQ(refusal("xyzzy", "1", nothing),
-            "domain 'card:xyzzy=1' has no setting 'xyzzy'; known: cores, gbps, memory, duplex");
+            "domain 'device:xyzzy=1' has no setting 'xyzzy'; known: cores, gbps, memory, duplex");
 }
 
 TEST(Settings, RefusesAKeyThatIsSetTwice) {
-  const DomainSpec spec{"card", {{"cores", "1"}, {"cores", "2"}}, "card:cores=1,cores=2"};
+  const DomainSpec spec{"device", {{"cores", "1"}, {"cores", "2"}}, "device:cores=1,cores=2"};
   try {
     const Settings settings(spec, {"cores"});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "domain 'card:cores=1,cores=2' sets 'cores' twice");
+    EXPECT_STREQ(error.what(), "domain 'device:cores=1,cores=2' sets 'cores' twice");
   }
 }
 
 TEST(Settings, RefusesCountsOutsideTheirLimits) {
   const auto count = [](const Settings& settings) { settings.count("cores", 1, 8); };
-  EXPECT_EQ(refusal("cores", "9", count), "domain 'card:cores=9': cores=9 is not between 1 and 8");
+  EXPECT_EQ(refusal("cores", "9", count),
+            "domain 'device:cores=9': cores=9 is not between 1 and 8");
   for (const char* bad : {"0", "-1", "two", "", "1.5", "99999999999999999999", " 1"}) {
     EXPECT_NE(refusal("cores", bad, count), "") << bad;
   }
@@ -71,7 +73,7 @@ TEST(Settings, RefusesCountsOutsideTheirLimits) {
 TEST(Settings, RefusesNumbersOutsideTheirLimits) {
   const auto real = [](const Settings& settings) { settings.real("gbps", 6, 0.5, 100); };
   EXPECT_EQ(refusal("gbps", "0", real),
-            "domain 'card:gbps=0': gbps=0 is not a number between 0.5 and 100");
+            "domain 'device:gbps=0': gbps=0 is not a number between 0.5 and 100");
   for (const char* bad : {"101", "fast", "", "-6", "6x"}) EXPECT_NE(refusal("gbps", bad, real), "");
 }
 
@@ -83,7 +85,7 @@ TEST(Settings, RefusesNotANumber) {
 TEST(Settings, RefusesSizesThatAreNone) {
   const auto size = [](const Settings& settings) { settings.size("memory", 1); };
   EXPECT_EQ(refusal("memory", "0", size),
-            "domain 'card:memory=0': memory=0 is not a size such as 64MiB or 2GB");
+            "domain 'device:memory=0': memory=0 is not a size such as 64MiB or 2GB");
   for (const char* bad : {"lots", "", "1XB", "-1", "99999999999GiB"}) {
     EXPECT_NE(refusal("memory", bad, size), "") << bad;
   }
@@ -92,7 +94,7 @@ TEST(Settings, RefusesSizesThatAreNone) {
 TEST(Settings, RefusesChoicesThatAreNotOffered) {
   const auto choice = [](const Settings& settings) { settings.choice("duplex", {"full", "half"}); };
   EXPECT_EQ(refusal("duplex", "quarter", choice),
-            "domain 'card:duplex=quarter': duplex=quarter is not one of full, half");
+            "domain 'device:duplex=quarter': duplex=quarter is not one of full, half");
 }
 
 }  // namespace

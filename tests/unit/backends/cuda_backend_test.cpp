@@ -181,7 +181,7 @@ TEST_F(CudaBackendTest, CopiesFromCardToCard) {
   other->release(two);
 }
 
-/// The driver walks all memory of a pool to open it to another card.
+/// The driver walks all memory of a pool to open it to another GPU.
 TEST_F(CudaBackendTest, MemoryIsOpenedToACardOnce) {
   const auto other = open_device(*backend_, {{"device", "1"}});
   Memory one = device().allocate(64), two = other->allocate(64);
@@ -234,7 +234,7 @@ TEST_F(CudaBackendTest, ALostCardSaysHowToGoOn) {
       "the test wants it): start the program again");
   EXPECT_EQ(status_of(again), WEIR_STATUS_DEVICE_ERROR) << "every time";
   device_.reset();
-  EXPECT_NO_THROW(open_device(*backend_, {})) << "nobody keeps it any more";
+  EXPECT_NO_THROW(open_device(*backend_, {})) << "no device keeps it open";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The real compiler, which needs no card. In a process of its own: it is opened once.
+// The real compiler, which needs no GPU. In a process of its own: it is opened once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

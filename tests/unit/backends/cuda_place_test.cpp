@@ -30,7 +30,7 @@ void run_stamp(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* 
   x[0] = ++ticks;
   x[1] = ++ticks;
 }
-/// Returns when as many have begun as it is told.
+/// Returns when as many have begun as its argument says.
 void run_meet(const std::uint32_t*, std::uint64_t, std::uint64_t, void* const* arguments) {
   ++met;
   while (met < static_cast<unsigned>(number_in(arguments[0]))) std::this_thread::yield();
@@ -45,7 +45,7 @@ void run_count(const std::uint32_t*, std::uint64_t begin, std::uint64_t end,
 }
 
 /// Counts groups that run at the same time.
-void run_attend(const std::uint32_t*, std::uint64_t begin, std::uint64_t end, void* const*) {
+void run_arrive(const std::uint32_t*, std::uint64_t begin, std::uint64_t end, void* const*) {
   met += static_cast<unsigned>(end - begin);
 }
 
@@ -61,7 +61,7 @@ class CudaPlaceTest : public CudaTest {
     fake_cuda_register_kernel("meet", "l", run_meet);
     fake_cuda_register_kernel("gate", "", run_gate);
     fake_cuda_register_kernel("count", "p", run_count);
-    fake_cuda_register_kernel("attend", "", run_attend);
+    fake_cuda_register_kernel("arrive", "", run_arrive);
   }
   void TearDown() override {
     for (Memory& memory : memories_) device().release(memory);
@@ -135,7 +135,7 @@ TEST_F(CudaPlaceTest, ABusyDeviceIsNotAskedAfterEachJob) {
   for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
   EXPECT_LE(fake_cuda_calls("cuStreamWriteValue64"),
             kJobs / 16 + 4 + fake_cuda_calls("cuStreamQuery"))
-      << "but for where the thread was to sleep";
+      << "except where the thread was to sleep";
 }
 
 TEST_F(CudaPlaceTest, FollowersOfOneJobRunAtOnce) {
@@ -312,7 +312,7 @@ TEST_F(CudaPlaceTest, CopiesOfManyShapes) {
   }
 }
 
-/// Memory is had while the card does something else, and clear for the first that uses it.
+/// Allocation succeeds while the GPU is busy; the memory is zero for its first user.
 TEST_F(CudaPlaceTest, AllocatingWaitsForNothing) {
   std::int64_t seen = 0;
   const Region all{.offset = 0, .row = sizeof seen};
@@ -377,7 +377,7 @@ TEST_F(CudaPlaceTest, SmallCopiesArePackedTogether) {
 constexpr Region kPlanes{
     .offset = 3, .row = 4, .row_stride = 8, .plane_stride = 20, .rows = 2, .planes = 200};
 
-/// The driver blocks those who give it thousands of commands, so it gets a copy by and by.
+/// The driver blocks a thread that gives it thousands of commands, so it gets a copy in parts.
 TEST_F(CudaPlaceTest, ALongCopyLeavesRoomForOthers) {
   std::int64_t* const x = numbers(600);
   std::int64_t* const y = numbers(2);
@@ -679,7 +679,7 @@ TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
 TEST_F(CudaPlaceTest, ResidentKernelsHaveNoMoreGroupsThanFit) {
   OrderFeed half, all;
   const auto two = place(half, {0, 2}), four = place(all);
-  KernelSource& stay = sources_.emplace_back(source("attend", ""));
+  KernelSource& stay = sources_.emplace_back(source("arrive", ""));
   stay.resident = true;
   const auto groups_of = [&](OrderFeed& feed, PlaceDriver& driver, unsigned wanted) {
     met = 0;

@@ -119,7 +119,7 @@ TEST_F(OpenClBackendTest, PlacesMayEndRightBehindTheirCommands) {
 
 TEST_F(OpenClBackendTest, SaysThatItsDriverDoesNotDivide) {
   OpenClDeviceInfo facts = list_opencl_devices().front();
-  if (!facts.native) GTEST_SKIP() << "cards are not divided";
+  if (!facts.native) GTEST_SKIP() << "only native devices are divided";
   ++facts.units;  // which the driver does not have
   OpenClDevice device("test", facts.memory, true, facts);
   IdleFeed feed;
@@ -229,7 +229,7 @@ TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
   card->release(two);
 }
 
-/// Memory is had while the card does something else, and clear for the first that uses it.
+/// Allocation succeeds while the device is busy; the memory is zero for its first user.
 TEST_F(OpenClBackendTest, ACardClearsWhileTheHostGoesOn) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   constexpr std::size_t kBytes = 64;
@@ -294,8 +294,7 @@ TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
   jobs.wait();
 }
 
-/// Nobody waits for the end of a chain to know of what is inside it, whether the place looks or
-/// sleeps.
+/// The place reports each command of a chain before the chain ends, whether it polls or sleeps.
 TEST_F(OpenClBackendTest, CommandsAreOverOneByOne) {
   const KernelSource add{.entry = "add",
                          .text =
@@ -365,7 +364,7 @@ TEST_F(OpenClBackendTest, CommandsFollowEachOther) {
   std::vector<std::array<weir_view, 3>> views(kJobs);
   std::vector<Job> given(kJobs);
   for (std::size_t i = 0; i < kJobs; ++i) {
-    // Number i + 1 makes x[i + 1] of what two earlier ones made; x[0] is nobody's.
+    // Number i + 1 makes x[i + 1] of what two earlier ones made; no job makes x[0].
     const std::size_t one = i == 0 ? 0 : i - std::min(i, i % 3), two = i / 2;
     waits[i] = {one, two};
     const std::size_t skipped = one == 0 ? 1 : 0;
@@ -431,7 +430,7 @@ TEST_F(OpenClBackendTest, CallsOfNoGroupsWaitForNobodyElse) {
   jobs.wait();
 }
 
-/// The driver gives up what waits for a command that failed, and calls nobody.
+/// The driver gives up what waits for a command that failed, and makes no callback.
 TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
@@ -478,7 +477,7 @@ TEST_F(OpenClBackendTest, SaysThatACommandHadNoMemory) {
   jobs.wait();
 }
 
-/// PoCL never ends a command that is told to wait for one that has failed already.
+/// PoCL never ends a command that waits for one that had failed before.
 TEST_F(OpenClBackendTest, WhatComesAfterAFailedCommandIsOver) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
@@ -553,7 +552,7 @@ TEST_F(OpenClBackendTest, KernelsThatComeWhileOneFailsAreOver) {
   jobs.wait();
 }
 
-/// The calls of a card share a queue: one that waited there for what fails would hold up the
+/// The calls of a device share a queue: one that waited there for what fails would hold up the
 /// others.
 TEST_F(OpenClBackendTest, CallsOfACardThatComeWhileACommandFailsAreOver) {
   const auto card = open_device(*backend_, {{"native", "off"}});
@@ -600,7 +599,7 @@ TEST_F(OpenClBackendTest, ACardRunsWhatWaitsForHeldCalls) {
   EXPECT_EQ(calls.load(), 2u);
 }
 
-/// Who is not called when a command is over waits for it, and says what became of it.
+/// A place that gets no callback for a command waits for it, and reports its outcome.
 TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
@@ -637,7 +636,7 @@ TEST_F(OpenClBackendTest, KernelsThatFoundNoMemoryAreCompiledAgain) {
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const std::string before = cache != nullptr ? cache : "";
-  setenv("XDG_CACHE_HOME", "/dev/null", 1);  // nobody has kept a binary
+  setenv("XDG_CACHE_HOME", "/dev/null", 1);  // there is no cached binary
   failing_opencl_fail("clBuildProgram", -6);
   GivenJobs jobs({call_of_nothing(), call_of_nothing()}, {WEIR_STATUS_OUT_OF_MEMORY});
   const auto place = device->open_place({"p", {0}}, jobs);

@@ -530,7 +530,7 @@ class EndOfCopy final : public rt::CopySink {
 TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
   constexpr std::int64_t kLong = 100'000'000'000;
   rt::InprocHub hub(3, 0);
-  std::atomic<bool> heard{false};
+  std::atomic<bool> loss_seen{false};
   const auto join = [&](rt::Rank rank) {
     return std::make_unique<rt::Transport>(
         hub.link(rank),
@@ -541,7 +541,7 @@ TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
     Opening opening(port);
     port.listen(rt::Channel::rank, &opening);
     EXPECT_TRUE(port.barrier(kLong).ok());
-    while (!heard) std::this_thread::yield();
+    while (!loss_seen) std::this_thread::yield();
     port.listen(rt::Channel::rank, nullptr);
   });
   std::thread other([&] {
@@ -570,7 +570,7 @@ TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
       const std::string why = port.why_lost(2);
       EXPECT_NE(why.find("a copy of another rank"), std::string::npos) << why;
       EXPECT_FALSE(end.over) << end.why;
-      heard = true;
+      loss_seen = true;
       EXPECT_TRUE(port.wait_until([&] { return end.over.load(); }, kLong, "the end of rank 1"));
       EXPECT_NE(end.why.find("rank 1"), std::string::npos) << end.why;
     }

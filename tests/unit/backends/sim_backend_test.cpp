@@ -1,4 +1,4 @@
-// A simulated card by itself: settings, memory, and what its link makes of transfers.
+// A simulated card by itself: settings, memory, and how its link times transfers.
 #include "backends/sim/sim_backend.hpp"
 
 #include <gtest/gtest.h>

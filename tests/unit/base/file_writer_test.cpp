@@ -64,7 +64,7 @@ TEST_F(FileWriterTest, HasNoNameUntilItIsComplete) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(FileWriterTest, ReplacesALinkAndLeavesItsTargetAlone) {
+TEST_F(FileWriterTest, OverwritesALinkAndNotItsTarget) {
   std::ofstream(path("precious")) << "keep me";
   for (const char* target : {"precious", "missing"}) {
     std::filesystem::create_symlink(path(target), path("link"));

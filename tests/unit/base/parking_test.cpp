@@ -51,7 +51,7 @@ TEST(Parking, LosesNoWakeUp) {
   EXPECT_EQ(taken.load(), kProducers * kTickets);
 }
 
-TEST(Parking, SaysWhetherSomebodySlept) {
+TEST(Parking, SaysWhetherAThreadSlept) {
   Parking parking;
   EXPECT_FALSE(parking.unpark_one());
   parking.prepare();

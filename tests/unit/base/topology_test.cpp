@@ -169,7 +169,7 @@ TEST(Topology, BindsMemoryToNodes) {
   ASSERT_NE(memory, MAP_FAILED);
   if (!sys::bind_memory(memory, kBytes, {0}, true)) {
     ASSERT_TRUE(errno == EPERM || errno == ENOSYS);
-    GTEST_SKIP() << "the system lets nobody bind memory";
+    GTEST_SKIP() << "the system does not permit binding memory";
   }
   const auto policy_of = [&] {
     int mode = -1;

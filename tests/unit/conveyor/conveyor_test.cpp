@@ -117,7 +117,7 @@ struct Record {
 };
 
 /// Ranks with several producers each. Words of a rank's memory belong to one producer, which puts
-/// to them in an order that matters; the last ones to all, who add. What a sequential execution
+/// to them in an order that matters; the last ones to all, which add. What a sequential execution
 /// leaves there must be there after finish().
 class RandomProgram {
  public:
@@ -346,7 +346,7 @@ TEST(Conveyor, NoMoreBlocksThanAllowedAreUnderWay) {
             }
           });
           while (conveyor.counts().blocks < 3) sys::yield();
-          for (int look = 0; look < 1000; ++look) {
+          for (int poll = 0; poll < 1000; ++poll) {
             sys::yield();
             EXPECT_EQ(conveyor.counts().blocks, 3u);
           }
@@ -967,7 +967,7 @@ TEST(Conveyor, BlocksOutsideOfTheMemoryOfTheirRankAreRefused) {
 }
 
 /// Rank 0 leaves, and its hub has not heard that rank 1 refuses.
-TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsFreed) {
+TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsReleased) {
   const auto program = [](weir_fabric& fabric) {
     Port& port = fabric.port();
     ConveyorSetup setup;

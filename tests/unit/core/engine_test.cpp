@@ -255,11 +255,11 @@ TEST_F(EngineTest, BarrierAfterAFailurePoisonsAllThatFollows) {
   EXPECT_EQ(admit(kCompute, {{2, 0, 8, W}}).status, WEIR_STATUS_POISONED);
 }
 
-TEST_F(EngineTest, RenewalTakesNoFailureOfItsEvents) {
-  Action& renewal = make(ActionKind::clear_poison, {{0, 0, 16, RW}});
-  renewal.failure = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "boom", "root", "test", 1);
-  EXPECT_FALSE(engine_.admit(renewal, false));
-  EXPECT_EQ(renewal.status, WEIR_STATUS_OK);
+TEST_F(EngineTest, ClearPoisonTakesNoFailureOfItsEvents) {
+  Action& clear = make(ActionKind::clear_poison, {{0, 0, 16, RW}});
+  clear.failure = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "boom", "root", "test", 1);
+  EXPECT_FALSE(engine_.admit(clear, false));
+  EXPECT_EQ(clear.status, WEIR_STATUS_OK);
   Action& after = admit(kCompute, {{0, 0, 8, W}});
   EXPECT_EQ(ready(), std::vector{&after});
 }
@@ -376,8 +376,8 @@ class DeviceEngineTest : public EngineTest {
   explicit DeviceEngineTest(weir_dependence_policy policy = WEIR_DEPENDENCE_POLICY_OPERANDS)
       : EngineTest(policy, Ordering::device) {}
 
-  /// Issues an action and returns the numbers of the jobs it waits for.
-  std::set<std::uint64_t> issue(Action& action, std::uint64_t number) {
+  /// Submits an action and returns the numbers of the jobs it waits for.
+  std::set<std::uint64_t> submit(Action& action, std::uint64_t number) {
     std::set<std::uint64_t> waits;
     engine_.each_awaited_submission(action, [&](std::uint64_t earlier) { waits.insert(earlier); });
     engine_.mark_submitted(action, number);
@@ -391,11 +391,11 @@ TEST_F(DeviceEngineTest, HandsAChainOutBeforeItsFirstIsOver) {
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
   Action& c = admit(ActionKind::transfer, {{0, 4, 2, R}, {1, 0, 2, W}});
   EXPECT_EQ(ready(), std::vector{&a});
-  EXPECT_EQ(issue(a, 1), Numbers{});
+  EXPECT_EQ(submit(a, 1), Numbers{});
   EXPECT_EQ(ready(), std::vector{&b});
-  EXPECT_EQ(issue(b, 2), Numbers{1});
+  EXPECT_EQ(submit(b, 2), Numbers{1});
   EXPECT_EQ(ready(), std::vector{&c});
-  EXPECT_EQ(issue(c, 3), Numbers{2});
+  EXPECT_EQ(submit(c, 3), Numbers{2});
   finish(c);
   finish(b);
   EXPECT_TRUE(finished().empty());
@@ -404,7 +404,7 @@ TEST_F(DeviceEngineTest, HandsAChainOutBeforeItsFirstIsOver) {
   EXPECT_TRUE(engine_.idle());
 }
 
-/// The device knows of the event's job, and may report those behind it before its event is told.
+/// The device knows of the event's job, and may report those behind it before the event completes.
 TEST_F(DeviceEngineTest, AJobMayReturnBeforeTheEventItWaitedForIsTold) {
   Action& a = actions_.emplace_back();
   a.kind = kCompute;
@@ -416,7 +416,7 @@ TEST_F(DeviceEngineTest, AJobMayReturnBeforeTheEventItWaitedForIsTold) {
   a.pending = 1;
   EXPECT_FALSE(engine_.admit(a, false));
   EXPECT_EQ(ready(), std::vector{&a});
-  EXPECT_EQ(issue(a, 8), Numbers{7});
+  EXPECT_EQ(submit(a, 8), Numbers{7});
   finish(a);
   EXPECT_TRUE(finished().empty());
   engine_.satisfy(wait, {});
@@ -430,11 +430,11 @@ TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
   admit(ActionKind::sync, {{0, 0, 8, RW}, {1, 0, 8, RW}});
   Action& c = admit(kCompute, {{1, 0, 8, R}});
   ready();
-  issue(a, 1);
+  submit(a, 1);
   EXPECT_TRUE(ready().empty());
-  issue(b, 2);
+  submit(b, 2);
   EXPECT_EQ(ready(), std::vector{&c});
-  EXPECT_EQ(issue(c, 3), (Numbers{1, 2}));
+  EXPECT_EQ(submit(c, 3), (Numbers{1, 2}));
   finish(a);
   finish(b);
   finish(c);
@@ -448,8 +448,8 @@ TEST_F(DeviceEngineTest, SyncsThatLetThroughTellOfFailuresAtOnce) {
   admit(ActionKind::sync, {{0, 0, 8, RW}, {1, 0, 8, RW}});
   Action& c = admit(kCompute, {{1, 0, 8, R}});
   EXPECT_EQ(ready(), (std::vector{&a, &b}));
-  issue(a, 1);
-  issue(b, 2);
+  submit(a, 1);
+  submit(b, 2);
   finish(a, true);
   EXPECT_TRUE(ready().empty());
   finish(b);
@@ -463,7 +463,7 @@ TEST_F(DeviceEngineTest, WhatIsHeldWaitsForTheEnd) {
     Action& a = admit(kCompute, {{0, 0, 8, W}});
     Action& b = admit(kCompute, {{0, 0, 8, RW}});
     EXPECT_EQ(ready(), std::vector{&a});
-    issue(a, 1);
+    submit(a, 1);
     EXPECT_EQ(ready(), std::vector{&b});
     engine_.requeue_host_ordered(b);
     EXPECT_TRUE(ready().empty());
@@ -484,7 +484,7 @@ TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
   EXPECT_TRUE(ready().empty());
   engine_.mark_event_submitted(wait, 7);
   EXPECT_EQ(ready(), std::vector{&a});
-  EXPECT_EQ(issue(a, 8), Numbers{7});
+  EXPECT_EQ(submit(a, 8), Numbers{7});
   engine_.satisfy(wait, {});
   finish(a);
   EXPECT_EQ(finished(), (std::vector{&sync, &a}));
@@ -498,42 +498,42 @@ TEST_F(DeviceEngineTest, BarriersLetThroughWhatTheyWaitFor) {
   Action& barrier = admit(ActionKind::barrier, {});
   Action& d = admit(kCompute, {{2, 0, 8, W}});
   EXPECT_EQ(ready(), (std::vector{&a, &c}));
-  issue(a, 1);
-  issue(c, 2);
+  submit(a, 1);
+  submit(c, 2);
   EXPECT_EQ(ready(), std::vector{&b});
-  issue(b, 3);
+  submit(b, 3);
   EXPECT_EQ(ready(), std::vector{&d});
-  EXPECT_EQ(issue(d, 4), (Numbers{2, 3}));  // the first is before the third anyhow
+  EXPECT_EQ(submit(d, 4), (Numbers{2, 3}));  // the first is before the third anyhow
   for (Action* action : {&a, &b, &c}) finish(*action);
   EXPECT_EQ(finished(), (std::vector{&a, &b, &c, &barrier}));
   finish(d);
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, BarriersPassOnNoMoreThanSomeJobs) {
+TEST_F(DeviceEngineTest, BarriersForwardNoMoreThanSomeJobs) {
   constexpr std::size_t kMany = 40;
   std::vector<Action*> before;
   for (std::size_t i = 0; i < kMany; ++i) before.push_back(&admit(kCompute, {{0, i, 1, W}}));
   admit(ActionKind::barrier, {});
   Action& after = admit(kCompute, {{1, 0, 8, W}});
   EXPECT_EQ(ready(), before);
-  for (std::size_t i = 0; i < kMany; ++i) issue(*before[i], i + 1);
+  for (std::size_t i = 0; i < kMany; ++i) submit(*before[i], i + 1);
   std::size_t over = 0;
   while (!engine_.has_compute() && over < kMany) finish(*before[over++]);
   EXPECT_EQ(ready(), std::vector{&after});
   EXPECT_GT(over, 0u);
   EXPECT_LT(over, kMany);
-  EXPECT_EQ(issue(after, kMany + 1).size(), kMany - over);
+  EXPECT_EQ(submit(after, kMany + 1).size(), kMany - over);
 }
 
-TEST_F(DeviceEngineTest, FailuresReachWhatWasIssued) {
+TEST_F(DeviceEngineTest, FailuresReachWhatWasSubmitted) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
   Action& c = admit(kCompute, {{0, 0, 8, RW}});
   ready();
-  issue(a, 1);
+  submit(a, 1);
   ready();
-  issue(b, 2);
+  submit(b, 2);
   finish(a, true);
   b.status = WEIR_STATUS_POISONED;  // as the device says that has not run it
   finish(b);
@@ -546,7 +546,7 @@ TEST_F(DeviceEngineTest, FailuresReachWhatWasIssued) {
 TEST_F(DeviceEngineTest, FailuresPassWhatWasCancelled) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   EXPECT_EQ(ready(), std::vector{&a});
-  issue(a, 1);
+  submit(a, 1);
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
   engine_.cancel(FailureRef::make(WEIR_STATUS_CANCELLED, "cancelled", "c", "s", 1), b.sequence());
   Action& c = admit(kCompute, {{0, 0, 8, R}});
@@ -558,19 +558,19 @@ TEST_F(DeviceEngineTest, FailuresPassWhatWasCancelled) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, ActionsApartWaitForTheEnd) {
+TEST_F(DeviceEngineTest, HostOrderedActionsWaitForTheEnd) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
-  Action& apart = make(ActionKind::transfer, {{0, 0, 8, R}, {1, 0, 8, W}});
-  apart.host_ordered = true;
-  engine_.admit(apart, false);
+  Action& transfer = make(ActionKind::transfer, {{0, 0, 8, R}, {1, 0, 8, W}});
+  transfer.host_ordered = true;
+  engine_.admit(transfer, false);
   Action& b = admit(kCompute, {{1, 0, 8, R}});
   ready();
-  issue(a, 1);
+  submit(a, 1);
   EXPECT_TRUE(ready().empty());
   finish(a);
-  EXPECT_EQ(ready(), std::vector{&apart});
+  EXPECT_EQ(ready(), std::vector{&transfer});
   EXPECT_TRUE(ready().empty());
-  finish(apart);
+  finish(transfer);
   EXPECT_EQ(ready(), std::vector{&b});
 }
 
@@ -583,9 +583,9 @@ TEST_F(DeviceFifoTest, EachFollowsTheOneBefore) {
   Action& a = admit(kCompute, {{0, 0, 8, R}});
   Action& b = admit(kCompute, {{1, 0, 8, R}});
   EXPECT_EQ(ready(), std::vector{&a});
-  issue(a, 1);
+  submit(a, 1);
   EXPECT_EQ(ready(), std::vector{&b});
-  EXPECT_EQ(issue(b, 2), Numbers{1});
+  EXPECT_EQ(submit(b, 2), Numbers{1});
   finish(a, true);
   finish(b);
   EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
@@ -602,7 +602,7 @@ TEST_F(DeviceFreeTest, BehindAFailedBarrierAllRunWheneverTheyCame) {
   Action& b = admit(kCompute, {{0, 0, 8, W}});
   Action& second = admit(ActionKind::barrier, {});
   EXPECT_EQ(ready(), std::vector{&a});
-  issue(a, 1);
+  submit(a, 1);
   EXPECT_TRUE(ready().empty());  // the device would see the failure
   finish(a, true);
   EXPECT_EQ(first.status, WEIR_STATUS_POISONED);
@@ -729,13 +729,13 @@ TEST_P(RandomEngineTest, MatchesTheSequentialRule) {
   EXPECT_TRUE(engine_.idle());
 }
 
-/// The same with a device that orders jobs: it runs one when those it was told to wait for are
-/// over, and says so later, in any order.
+/// The same with a device that orders jobs: it runs a job when the jobs that this waits for are
+/// complete, and reports that later, in any order.
 class RandomDeviceTest : public RandomEngineTest {
  protected:
   RandomDeviceTest() : RandomEngineTest(Ordering::device) {}
 
-  enum class State { waiting, issued, ran, over };
+  enum class State { waiting, submitted, ran, over };
   struct Record {
     Action* action = nullptr;
     Bytes bytes;
@@ -783,12 +783,12 @@ class RandomDeviceTest : public RandomEngineTest {
     for (Action* const action : ready()) {
       Record& record = records_[index_.at(action)];
       if (!action->host_ordered) {
-        record.number = ++issued_;
+        record.number = ++submitted_;
         engine_.each_awaited_submission(*action,
                                         [&](std::uint64_t job) { record.waits.push_back(job); });
         engine_.mark_submitted(*action, record.number);
       }
-      record.state = State::issued;
+      record.state = State::submitted;
       in_flight_.push_back(&record - records_.data());
     }
   }
@@ -801,22 +801,22 @@ class RandomDeviceTest : public RandomEngineTest {
   /// The device runs a job if it may.
   void run(std::size_t at) {
     Record& record = records_[at];
-    bool doomed = false;
+    bool poisoned = false;
     for (const std::uint64_t wait : record.waits) {
       if (job(wait).state < State::ran) return;
-      doomed = doomed || job(wait).failed;
+      poisoned = poisoned || job(wait).failed;
     }
-    for (std::size_t earlier = 0; earlier < at && !doomed; ++earlier) {
+    for (std::size_t earlier = 0; earlier < at && !poisoned; ++earlier) {
       const Record& other = records_[earlier];
       const bool gone = other.state >= State::ran || !runs(other);
       ASSERT_TRUE(gone || !ordered(other, record))
           << "seed " << GetParam() << ": " << at << " passes " << earlier;
     }
-    ASSERT_FALSE(!doomed && record.bad && !record.should_fail)
+    ASSERT_FALSE(!poisoned && record.bad && !record.should_fail)
         << "seed " << GetParam() << ": " << at << " runs after a failure";
-    record.failed = doomed || record.should_fail;
+    record.failed = poisoned || record.should_fail;
     record.state = State::ran;
-    if (doomed) record.action->status = WEIR_STATUS_POISONED;
+    if (poisoned) record.action->status = WEIR_STATUS_POISONED;
   }
 
   void check_finished() {
@@ -836,7 +836,7 @@ class RandomDeviceTest : public RandomEngineTest {
   std::vector<std::ptrdiff_t> in_flight_;
   bool orders_ = false;  ///< there are barriers and markers
   unsigned barriers_ = 0;
-  std::uint64_t issued_ = 0;
+  std::uint64_t submitted_ = 0;
   std::size_t ended_ = 0;
 };
 
@@ -853,7 +853,7 @@ TEST_P(RandomDeviceTest, MatchesTheSequentialRule) {
       ASSERT_FALSE(in_flight_.empty()) << "seed " << GetParam() << ": stuck";
       const auto pick = static_cast<std::ptrdiff_t>(below(in_flight_.size()));
       const auto at = static_cast<std::size_t>(in_flight_[static_cast<std::size_t>(pick)]);
-      if (records_[at].state == State::issued) {
+      if (records_[at].state == State::submitted) {
         run(at);
       } else {
         in_flight_.erase(in_flight_.begin() + pick);

@@ -41,7 +41,7 @@ TEST(GroupHubs, KeepWhatComesBeforeItsMember) {
       hub.send(1, 1, 7, step, body);
     }
     EXPECT_TRUE(port.barrier(kHubPatience).ok());
-    EXPECT_EQ(hub.skip(), 0u);  // nobody is number 0
+    EXPECT_EQ(hub.skip(), 0u);  // no member is number 0
     hub.enter(counter, number);
     EXPECT_EQ(number, 1u);
     if (port.rank() == 1) {

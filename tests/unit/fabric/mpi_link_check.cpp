@@ -1,5 +1,5 @@
 // The slots of sends of a link over MPI whose other ranks take nothing. One process, which MPI says
-// has some more beside it: sends and receives are receives of what nobody sends.
+// has some more beside it: sends and receives are receives of what no rank sends.
 #include <mpi.h>
 
 namespace {

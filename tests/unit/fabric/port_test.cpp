@@ -26,8 +26,8 @@ using test::on_ranks;
 
 constexpr std::int64_t kLong = 100'000'000'000;
 
-/// What one rank heard on a channel.
-class Heard final : public Listener {
+/// What one rank received on a channel.
+class RecordingListener final : public Listener {
  public:
   void on_message(Rank from, std::span<const std::byte> message) noexcept override {
     messages_[from].emplace_back(message.begin(), message.end());
@@ -64,7 +64,7 @@ TEST_P(Ports, MessagesOfAnySizeArriveInOrderOnTheirChannel) {
   const auto size_of = [](unsigned i) { return i % 20 == 19 ? 900'000u : i * 37u % 5000u; };
   InprocHub hub(kRanks, 0);
   on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
-    Heard user, grid;
+    RecordingListener user, grid;
     port.listen(Channel::user, &user);
     port.listen(Channel::grid, &grid);
     for (unsigned i = 0; i < kMessages; ++i) {
@@ -82,8 +82,8 @@ TEST_P(Ports, MessagesOfAnySizeArriveInOrderOnTheirChannel) {
     for (Rank from = 0; from < kRanks; ++from) {
       ASSERT_EQ(user.of(from).size(), kMessages / 2);
       for (unsigned i = 0; i < kMessages; ++i) {
-        const auto& heard = (i % 2 == 0 ? user : grid).of(from)[i / 2];
-        EXPECT_EQ(heard, message_of(i * 100 + from * 10 + port.rank(), size_of(i)));
+        const auto& received = (i % 2 == 0 ? user : grid).of(from)[i / 2];
+        EXPECT_EQ(received, message_of(i * 100 + from * 10 + port.rank(), size_of(i)));
       }
     }
     port.listen(Channel::user, nullptr);
@@ -186,8 +186,8 @@ TEST_P(Ports, ManyThreadsShareAPort) {
   constexpr unsigned kThreads = 3, kMessages = 300;
   InprocHub hub(kRanks, 0);
   on_ranks(hub, kRanks, GetParam(), [&](Port& port) {
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     std::vector<std::int64_t> sums(kThreads);
     const WindowId window = port.expose(sums.data(), kThreads * sizeof(std::int64_t));
     EXPECT_TRUE(port.barrier(kLong).ok());
@@ -203,11 +203,11 @@ TEST_P(Ports, ManyThreadsShareAPort) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    const auto all = [&] { return heard.count() == int(kThreads * kMessages); };
+    const auto all = [&] { return received.count() == int(kThreads * kMessages); };
     EXPECT_TRUE(port.wait_until(all, kLong, "messages"));
     EXPECT_TRUE(port.barrier(kLong).ok());
     std::vector<unsigned> next(kThreads);
-    for (const auto& message : heard.of(1 - port.rank())) {
+    for (const auto& message : received.of(1 - port.rank())) {
       unsigned text[2];
       std::memcpy(text, message.data(), sizeof text);
       EXPECT_EQ(text[1], next[text[0]]++);
@@ -269,9 +269,9 @@ TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
     Flood flood(port);
-    Heard heard;
+    RecordingListener received;
     port.listen(Channel::user, &flood);
-    port.listen(Channel::collective, &heard);
+    port.listen(Channel::collective, &received);
     if (port.rank() == 0) port.send(1, Channel::user, {});
     EXPECT_TRUE(port.barrier(kLong).ok());  // and what was kept arrives
     if (port.rank() == 1) {
@@ -280,8 +280,8 @@ TEST_P(Ports, HandlersThatSendWithoutEndAreStopped) {
     }
     EXPECT_TRUE(port.barrier(kLong).ok());
     if (port.rank() == 0) {
-      EXPECT_GE(heard.count(), 16);
-      EXPECT_LT(heard.count(), 100);
+      EXPECT_GE(received.count(), 16);
+      EXPECT_LT(received.count(), 100);
     }
     port.listen(Channel::user, nullptr);
     port.listen(Channel::collective, nullptr);
@@ -350,9 +350,9 @@ TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
     Answer answer(port);
-    Heard heard;
+    RecordingListener received;
     port.listen(Channel::user, &answer);
-    port.listen(Channel::collective, &heard);
+    port.listen(Channel::collective, &received);
     if (port.rank() == 0) {
       port.send(1, Channel::collective, std::vector<std::byte>(kLarge));
       EXPECT_TRUE(port.wait_until([&] { return answer.over; }, kLong, "the question"));
@@ -362,7 +362,7 @@ TEST(Port, HandlersMaySendBesideLargeMessagesOfOthers) {
     } else {
       port.send(0, Channel::user, {});
       answered.wait(false);  // takes nothing of the large message before
-      EXPECT_TRUE(port.wait_until([&] { return heard.count() == 2; }, kLong, "both messages"));
+      EXPECT_TRUE(port.wait_until([&] { return received.count() == 2; }, kLong, "both messages"));
     }
     EXPECT_TRUE(port.barrier(kLong).ok());
     port.listen(Channel::user, nullptr);
@@ -397,8 +397,8 @@ TEST(Port, AMessageWaitsInTheMemoryThatIsReservedForIt) {
     links.push_back(std::make_unique<test::ReservingLink>(hub.link(rank), out));
   }
   const auto program = [&](Port& port) {
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     if (port.rank() == 0) {
       port.post(1, Channel::user, std::vector<std::byte>(4u << 20));  // more than the way takes
       std::byte* const memory = port.reserve(1, body.size());
@@ -408,8 +408,8 @@ TEST(Port, AMessageWaitsInTheMemoryThatIsReservedForIt) {
       posted = true;
     } else {
       while (!posted) sys::yield();
-      EXPECT_TRUE(port.wait_until([&] { return heard.count() == 2; }, kLong, "messages"));
-      EXPECT_EQ(heard.of(0).back(), body);
+      EXPECT_TRUE(port.wait_until([&] { return received.count() == 2; }, kLong, "messages"));
+      EXPECT_EQ(received.of(0).back(), body);
     }
     EXPECT_TRUE(port.barrier(kLong).ok());
     port.listen(Channel::user, nullptr);
@@ -421,7 +421,7 @@ TEST(Port, AMessageWaitsInTheMemoryThatIsReservedForIt) {
 TEST_P(Ports, AWaitThatThrowsLeavesThePortToOthers) {
   InprocHub hub(1, 0);
   on_ranks(hub, 1, GetParam(), [](Port& port) {
-    const auto done = [&] {  // also asked by who looks whether all ranks wait for each other
+    const auto done = [&] {  // the deadlock check calls it, too
       if (port.inside_listener()) fail(WEIR_STATUS_NETWORK_ERROR, "asked inside");
       return false;
     };
@@ -436,9 +436,9 @@ TEST_P(Ports, MessagesWaitForTheirListener) {
     const auto message = message_of(port.rank(), 100);
     port.send(1 - port.rank(), Channel::user, message);
     EXPECT_TRUE(port.barrier(kLong).ok());
-    Heard heard;
-    port.listen(Channel::user, &heard);
-    EXPECT_EQ(heard.count(), 1);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
+    EXPECT_EQ(received.count(), 1);
     port.listen(Channel::user, nullptr);
   });
 }
@@ -462,10 +462,10 @@ TEST_P(Ports, KeepNoMoreForThemselvesThanForOthers) {
     }
     EXPECT_NE(refusal.find("of 64 MiB are full; set a handler first"), std::string::npos);
     EXPECT_GE(sent, 64);
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     port.send(0, Channel::user, message);
-    EXPECT_TRUE(port.wait_until([&] { return heard.count() == sent + 1; }, kLong, "messages"));
+    EXPECT_TRUE(port.wait_until([&] { return received.count() == sent + 1; }, kLong, "messages"));
     port.listen(Channel::user, nullptr);
   });
 }
@@ -564,7 +564,7 @@ TEST_P(Ports, AccessOutsideAWindowIsRefused) {
 }
 
 /// As when a process is stopped in the midst of an operation.
-TEST(Port, AWindowThatSomebodyIsInIsWithdrawnBesideTheOthers) {
+TEST(Port, AWindowInUseIsWithdrawnBesideTheOthers) {
   const Segment segment(2);
   std::vector<std::unique_ptr<Link>> links;
   for (Rank rank = 0; rank < 2; ++rank) {
@@ -583,7 +583,7 @@ TEST(Port, AWindowThatSomebodyIsInIsWithdrawnBesideTheOthers) {
     });
     while (slot.id.load() != 0) std::this_thread::yield();
     EXPECT_TRUE(port.barrier(kLong / 2).ok());
-    EXPECT_FALSE(over) << "it has not waited for who is inside";
+    EXPECT_FALSE(over) << "it has not waited for the user inside";
     slot.users.fetch_sub(1);
     withdrawing.join();
   };
@@ -635,10 +635,10 @@ TEST_P(Ports, RanksThatLeaveAreNamed) {
   on_ranks(hub, 3, GetParam(), [&](Port& port) {
     EXPECT_TRUE(port.barrier(kLong).ok());
     if (port.rank() == 1) return;
-    Heard heard;
-    port.listen(Channel::user, &heard);
-    EXPECT_TRUE(port.wait_until([&] { return heard.losses() > 0; }, kLong, "a rank to leave"));
-    EXPECT_EQ(heard.loss(0), "rank 1 has left the fabric");
+    RecordingListener received;
+    port.listen(Channel::user, &received);
+    EXPECT_TRUE(port.wait_until([&] { return received.losses() > 0; }, kLong, "a rank to leave"));
+    EXPECT_EQ(received.loss(0), "rank 1 has left the fabric");
     EXPECT_FALSE(port.alive(1));
     try {
       port.send(1, Channel::user, {});
@@ -657,8 +657,8 @@ TEST_P(Ports, RanksThatLeaveAreNamed) {
 TEST_P(Ports, LeaveAtExit_TellsTheOthersThatItIsNotClosed) {
   InprocHub hub(3, 0);
   on_ranks(hub, 3, GetParam(), [&](Port& port) {
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     EXPECT_TRUE(port.barrier(kLong).ok());
     if (port.rank() == 1) {
       port.send(2, Channel::user, std::vector<std::byte>(1u << 20));
@@ -674,12 +674,12 @@ TEST_P(Ports, LeaveAtExit_TellsTheOthersThatItIsNotClosed) {
                      "cannot send to: rank 0 is out of reach: this rank has left the fabric");
       }
       EXPECT_TRUE(port.barrier(kLong).ok());
-      EXPECT_EQ(heard.losses(), 0);
+      EXPECT_EQ(received.losses(), 0);
       return;
     }
-    EXPECT_TRUE(port.wait_until([&] { return heard.losses() > 0; }, kLong, "a rank to leave"));
-    EXPECT_EQ(heard.loss(0), "rank 1 has ended without closing the fabric");
-    EXPECT_EQ(heard.count(), port.rank() == 2 ? 1 : 0);
+    EXPECT_TRUE(port.wait_until([&] { return received.losses() > 0; }, kLong, "a rank to leave"));
+    EXPECT_EQ(received.loss(0), "rank 1 has ended without closing the fabric");
+    EXPECT_EQ(received.count(), port.rank() == 2 ? 1 : 0);
     EXPECT_TRUE(port.barrier(kLong).ok());
     port.listen(Channel::user, nullptr);
   });
@@ -700,16 +700,16 @@ TEST_P(Ports, LeaveAtExit_InAListener_TellsTheOthers) {
   };
   test::on_sharing_ranks(3, GetParam(), [&](Port& port) {
     Leaving leaving(port);
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     port.listen(Channel::grid, &leaving);
     EXPECT_TRUE(port.barrier(kLong).ok());
     if (port.rank() == 0) port.send(1, Channel::grid, {});
     if (port.rank() == 1) {
       EXPECT_TRUE(port.wait_until([&] { return leaving.left.load(); }, kLong, "the message"));
     } else {
-      EXPECT_TRUE(port.wait_until([&] { return heard.losses() > 0; }, kLong, "a rank to leave"));
-      EXPECT_EQ(heard.loss(0), "rank 1 has ended without closing the fabric");
+      EXPECT_TRUE(port.wait_until([&] { return received.losses() > 0; }, kLong, "a rank to leave"));
+      EXPECT_EQ(received.loss(0), "rank 1 has ended without closing the fabric");
       EXPECT_TRUE(port.barrier(kLong).ok());
     }
     port.listen(Channel::grid, nullptr);
@@ -756,8 +756,8 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
   if (!test::NoMemory::kWorks) GTEST_SKIP() << "the sanitizer has operator new to itself";
   InprocHub hub(2, 0);
   on_ranks(hub, 2, GetParam(), [&](Port& port) {
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     const auto message = message_of(5, 1000), long_message = message_of(6, 1'000'000);
     std::vector<std::byte> memory(1000);
     const WindowId window = port.expose(memory.data(), memory.size());
@@ -784,7 +784,7 @@ TEST_P(Ports, SendAndPutAfterMemoryWasShort) {
     port.send(other, Channel::user, long_message);
     port.put(other, window, 0, message, nullptr);
     EXPECT_TRUE(port.flush(other, kLong).ok());
-    EXPECT_TRUE(port.wait_until([&] { return heard.count() == 1; }, kLong, "a message"));
+    EXPECT_TRUE(port.wait_until([&] { return received.count() == 1; }, kLong, "a message"));
     EXPECT_TRUE(port.barrier(kLong).ok());
     EXPECT_EQ(memory, message);
     port.listen(Channel::user, nullptr);
@@ -967,8 +967,8 @@ TEST(PortFaults, ChecksumsFindBytesThatChanged) {
       test::on_links(
           faulty_links(hub, 2, faults), ProgressBy::caller,
           [&](Port& port) {
-            Heard heard;
-            port.listen(Channel::user, &heard);
+            RecordingListener received;
+            port.listen(Channel::user, &received);
             EXPECT_TRUE(port.barrier(kLong).ok());
             if (port.rank() == 0) {
               faults.corrupt = byte;
@@ -976,7 +976,7 @@ TEST(PortFaults, ChecksumsFindBytesThatChanged) {
             } else {
               const auto over = [&] { return !port.alive(0); };
               EXPECT_TRUE(port.wait_until(over, kLong, "the refusal or the end"));
-              EXPECT_EQ(heard.count(), sums ? 0 : 1);
+              EXPECT_EQ(received.count(), sums ? 0 : 1);
               EXPECT_EQ(port.why_lost(0).find("another checksum") != std::string::npos, sums)
                   << port.why_lost(0);
             }
@@ -997,8 +997,8 @@ TEST(PortFaults, ARankForWhoseMessageThereIsNoMemoryIsLost) {
       while (!over) port.progress();
       return;
     }
-    Heard heard;
-    port.listen(Channel::user, &heard);
+    RecordingListener received;
+    port.listen(Channel::user, &received);
     port.listen(Channel::user, nullptr);
     {
       const test::NoMemory none;
@@ -1114,11 +1114,11 @@ TEST(PortFaults, ARankMayLeaveBeforeOthersSeeThatItCame) {
                       ProgressBy::caller));
   first.join();
   if (port == nullptr) return;
-  Heard heard;
-  port->listen(Channel::user, &heard);
-  EXPECT_TRUE(port->wait_until([&] { return heard.losses() == 1; }, kLong, "the loss"));
-  EXPECT_EQ(heard.count(), 1);
-  EXPECT_EQ(heard.loss(0), "rank 0 has left the fabric");
+  RecordingListener received;
+  port->listen(Channel::user, &received);
+  EXPECT_TRUE(port->wait_until([&] { return received.losses() == 1; }, kLong, "the loss"));
+  EXPECT_EQ(received.count(), 1);
+  EXPECT_EQ(received.loss(0), "rank 0 has left the fabric");
   port->listen(Channel::user, nullptr);
 }
 
@@ -1128,17 +1128,17 @@ TEST(PortFaults, RanksThatWaitForEachOtherAreTold) {
     hub.report_stalls();
     std::atomic<int> over{0};
     on_ranks(hub, 3, progress, [&](Port& port) {
-      Heard heard;
-      port.listen(Channel::user, &heard);
+      RecordingListener received;
+      port.listen(Channel::user, &received);
       port.send((port.rank() + 1) % 3, Channel::user, {});
-      EXPECT_TRUE(port.wait_until([&] { return heard.count() == 1; }, -1, "a message"));
+      EXPECT_TRUE(port.wait_until([&] { return received.count() == 1; }, -1, "a message"));
       EXPECT_TRUE(port.barrier(-1).ok());
       std::string told;
       try {
         if (port.rank() == 0) {
           port.barrier(-1);
         } else {
-          port.wait_until([&] { return heard.count() == 2; }, -1, "a second message");
+          port.wait_until([&] { return received.count() == 2; }, -1, "a second message");
         }
       } catch (const Error& error) {
         told = error.what();
@@ -1149,9 +1149,9 @@ TEST(PortFaults, RanksThatWaitForEachOtherAreTold) {
                 "all ranks wait for each other: rank 0 waits for a barrier, rank 1 waits for a "
                 "second message, rank 2 waits for a second message");
       if (port.rank() == 0) {
-        const auto second = [&] {  // asked inside by who looks whether all ranks wait
+        const auto second = [&] {  // the deadlock check calls it inside
           if (port.inside_listener()) ++over;
-          return heard.count() == 2;
+          return received.count() == 2;
         };
         EXPECT_NO_THROW(port.wait_until(second, -1, "a second message"));
       } else if (port.rank() == 1) {
@@ -1163,7 +1163,7 @@ TEST(PortFaults, RanksThatWaitForEachOtherAreTold) {
   }
 }
 
-/// Whoever had the turn may have looked just before it came.
+/// The thread that had the progress lock may have polled just before the packet came.
 TEST(Inproc, NobodySleepsWhileThereIsAPacket) {
   InprocHub hub(2, 0);
   const auto link = hub.link(0);

@@ -72,7 +72,7 @@ TEST(Segment, SaysThatFilesAreLimited) {
   EXPECT_NE(why.find("limited to 1024 KiB (ulimit -f)"), std::string::npos) << why;
 }
 
-/// What the child says after its parent, who made the segment, has ended.
+/// What the child says after its parent, which made the segment, has ended.
 std::string joining_without_a_launcher(const Segment& segment, pid_t launcher) {
   while (kill(launcher, 0) == 0) sys::yield();
   setenv("WEIR_RANK", "0", 1);
@@ -135,12 +135,12 @@ TEST_F(TwoLinks, DoNotUseAgainWhatAnOperationIsIn) {
   ShmWindow& slot = segment_.rank(0).windows[3];
   slot.users.fetch_add(1);
   mine.withdraw(3);
-  EXPECT_EQ(slot.users.load(), 1u) << "who is inside has been forgotten";
+  EXPECT_EQ(slot.users.load(), 1u) << "the user inside has been forgotten";
   EXPECT_TRUE(mine.release(memory));
   EXPECT_FALSE(mine.release(memory));
   EXPECT_EQ(*static_cast<const char*>(memory), 'x');
-  void* const apart = mine.allocate(1);
-  EXPECT_NE(apart, memory);
+  void* const another = mine.allocate(1);
+  EXPECT_NE(another, memory);
 
   std::byte byte{};
   const OneSided put{.kind = OneSidedKind::put, .target = 0, .local = &byte, .bytes = 1};
@@ -152,12 +152,12 @@ TEST_F(TwoLinks, DoNotUseAgainWhatAnOperationIsIn) {
     return other->direct(operation, cursor, old).has_value();
   };
   constexpr WindowId kSameSlot = 3 + ShmRank::kWindows;
-  mine.expose(kSameSlot, apart, 1);
+  mine.expose(kSameSlot, another, 1);
   EXPECT_FALSE(reached(kSameSlot)) << "its slot is in use";
   mine.withdraw(kSameSlot);
 
   slot.users.fetch_sub(1);
-  mine.expose(kSameSlot, apart, 1);
+  mine.expose(kSameSlot, another, 1);
   EXPECT_TRUE(reached(kSameSlot));
   EXPECT_EQ(mine.allocate(1), memory);
   EXPECT_EQ(*static_cast<const char*>(memory), '\0') << "it was not given back before";

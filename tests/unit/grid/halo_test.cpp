@@ -165,7 +165,7 @@ std::vector<std::string> make_and_step(const RandomGrid& random, const Spoil& sp
         halo->finish(kTimeout);
       }
     });
-    EXPECT_TRUE(port.barrier(kTimeout).ok());  // nobody fails because another has left
+    EXPECT_TRUE(port.barrier(kTimeout).ok());  // no rank fails because another has left
   });
   return failures.messages();
 }
@@ -232,7 +232,7 @@ TEST(Halo, AGridIsForTheRanksOfTheFabric) {
   EXPECT_EQ(failures.messages()[0], "the grid is for 4 ranks: the fabric has 1");
 }
 
-/// Rank 0 has had all that it needed, and the news goes from neighbour to neighbour.
+/// Rank 0 has received all that it needed; each neighbour notifies the next one.
 void expect_that_rank_0_left(const Failures& failures) {
   const auto& found = failures.messages();
   EXPECT_EQ(found[0], "");
@@ -241,7 +241,7 @@ void expect_that_rank_0_left(const Failures& failures) {
   EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
 }
 
-TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
+TEST(Halo, RanksThatNeedARankThatLeavesFail) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
   InprocHub hub(4, 3);
@@ -260,7 +260,7 @@ TEST(Halo, WhoeverNeedsARankThatLeavesFails) {
   expect_that_rank_0_left(failures);
 }
 
-TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
+TEST(Halo, RanksThatNeedARankThatCannotGoOnFail) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
   InprocHub hub(4, 3);
@@ -276,7 +276,7 @@ TEST(Halo, WhoeverNeedsARankThatCannotGoOnFails) {
         halo->finish(kTimeout);
       }
     });
-    EXPECT_TRUE(port.barrier(kTimeout).ok());  // all but rank 0 keep their halos until then
+    EXPECT_TRUE(port.barrier(kTimeout).ok());  // all except rank 0 keep their halos until then
   });
   expect_that_rank_0_left(failures);
 }
@@ -300,7 +300,8 @@ TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
       << failures.messages()[1];
 }
 
-/// Inside a handler nobody waits for room: the step of rank 0 begins with what there was room for.
+/// Inside a handler no thread waits for room: the step of rank 0 begins with what there was room
+/// for.
 TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
   constexpr std::size_t kMuch = 66u << 20;
   const RandomGrid random = four_blocks();
@@ -380,8 +381,8 @@ TEST(Halo, AWrongPlanStopsAllRanks) {
   const std::string why =
       "cell (7, 0) of block 1 on rank 1, field 0, step 0, sent to (7, 1) of block 2 on rank 2, "
       "lands at (7, 1) of block 2 on rank 2, field 0, step 0";
-  const std::string heard = "rank 2: " + why;
-  EXPECT_EQ(found, (std::vector<std::string>{heard, heard, why, heard}));
+  const std::string reported = "rank 2: " + why;
+  EXPECT_EQ(found, (std::vector<std::string>{reported, reported, why, reported}));
 }
 
 /// Where the program keeps the cells of a rank that has one block with one field.
@@ -434,9 +435,9 @@ TEST(Halo, AnArrayThatBeginsElsewhereStopsAllRanks) {
         "of "
         "the array",
         found);
-    const std::string heard = "rank 2: " + why;
+    const std::string reported = "rank 2: " + why;
     EXPECT_EQ(with_an_array_off_by(rows, cells),
-              (std::vector<std::string>{heard, heard, why, heard}));
+              (std::vector<std::string>{reported, reported, why, reported}));
   }
 }
 

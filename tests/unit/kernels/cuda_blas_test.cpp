@@ -1,5 +1,5 @@
 // What the kernels for CUDA do otherwise than those for the host; unit_kernels_cuda runs the tests
-// of these on a card, too.
+// of these on a GPU, too.
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@
 namespace weir::kernels {
 namespace {
 
-/// A runtime on the card for tests.
+/// A runtime on the GPU for tests.
 class CudaBlasTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -105,7 +105,7 @@ TEST_F(CudaBlasTest, LaterCallsInAStreamNeedNothingNew) {
   for (int i = 0; i < 40; ++i) factor("potrf");
   solve();
   EXPECT_EQ(fake_cublas_handles(), handles);
-  EXPECT_EQ(fake_cuda_calls("cuEventElapsedTime"), 0u) << "nobody wants times";
+  EXPECT_EQ(fake_cuda_calls("cuEventElapsedTime"), 0u) << "no caller wants times";
   EXPECT_EQ(fake_cuda_calls("cuMemAllocAsync"), allocations);
 }
 

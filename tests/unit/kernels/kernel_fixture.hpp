@@ -132,7 +132,7 @@ class KernelTest : public testing::Test {
     ASSERT_EQ(status, WEIR_STATUS_OK) << weir_last_error();
     weir_domain_info info = WEIR_DOMAIN_INFO_INIT;
     ASSERT_EQ(weir_domain_get_info(weir_runtime_get_domain(runtime_, 0), &info), WEIR_STATUS_OK);
-    apart_ = !info.aliases_host;
+    has_own_memory_ = !info.aliases_host;
     weir_place* place = nullptr;
     ASSERT_EQ(weir_place_create(weir_runtime_get_domain(runtime_, 0), nullptr, &place),
               WEIR_STATUS_OK);
@@ -151,7 +151,7 @@ class KernelTest : public testing::Test {
           << weir_last_error();
       operands.push_back({buffer, argument.region, argument.access});
     }
-    if (apart_) move(operands, true);
+    if (has_own_memory_) move(operands, true);
     weir_compute compute = WEIR_COMPUTE_INIT;
     compute.kernel_name = name.c_str();
     compute.scalars = scalars.data();
@@ -159,7 +159,7 @@ class KernelTest : public testing::Test {
     compute.operands = operands.data();
     compute.operand_count = operands.size();
     Ending ending{weir_stream_compute(stream_, &compute, nullptr), ""};
-    if (apart_ && ending.status == WEIR_STATUS_OK) move(operands, false);
+    if (has_own_memory_ && ending.status == WEIR_STATUS_OK) move(operands, false);
     if (ending.status == WEIR_STATUS_OK) {
       ending.status = weir_stream_synchronize(stream_, WEIR_FOREVER);
     }
@@ -189,7 +189,7 @@ class KernelTest : public testing::Test {
 
   weir_runtime* runtime_ = nullptr;
   weir_stream* stream_ = nullptr;
-  bool apart_ = false;  ///< the domain has a memory of its own
+  bool has_own_memory_ = false;  ///< the domain has a memory of its own
 };
 
 template <class T>

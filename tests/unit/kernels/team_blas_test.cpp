@@ -1,4 +1,4 @@
-// The division of the routines over a team, with a team that is only pretended.
+// The division of the routines over a team, with a mock team.
 #include "kernels/team_blas.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace weir::kernels {
 namespace {
 
 /// A team of five that runs everything on the calling thread, last part first.
-class PretendedTeam final : public weir_team {
+class MockTeam final : public weir_team {
  public:
   std::size_t size() const noexcept override { return 5; }
   void for_each(std::size_t count, std::size_t, weir_team_body body, void* payload) override {
@@ -39,7 +39,7 @@ class TeamBlasTest : public testing::Test {
   template <class Routine>
   void compare(const Guarded<T>& start, const Routine& routine) {
     const BlasLibrary& library = BlasLibrary::instance();
-    PretendedTeam team;
+    MockTeam team;
     Guarded<T> one = start, many = start;
     routine(TeamBlas<T>(library, nullptr), view(one));
     routine(TeamBlas<T>(library, &team), view(many));

@@ -96,7 +96,7 @@ TEST_P(HiWay, ThroughACardAndBack) {
   EXPECT_EQ(sum, (kCount - 1) * kCount * (2 * kCount - 1) / 6);
 }
 
-/// An item at a time goes to a card when the tunnel is not for batches.
+/// An item at a time goes to a device when the tunnel is not for batches.
 TEST_P(HiWay, WithoutBatches) {
   int in = -1, out = -1;
   createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, false);
@@ -121,7 +121,7 @@ TEST_P(HiWay, WithoutBatches) {
   EXPECT_EQ(calls, 100u);
 }
 
-/// Each item of a tree puts its children while its thread has it: nobody waits for room.
+/// Each item of a tree puts its children while its thread has it: no thread waits for room.
 TEST_P(HiWay, RecursionComesToItsEnd) {
   struct Node {
     std::uint32_t depth, path;
@@ -149,7 +149,7 @@ TEST_P(HiWay, RecursionComesToItsEnd) {
   EXPECT_EQ(leaves, kLeaves * (kLeaves - 1) / 2);
 }
 
-/// Items go to the card and back until nothing is left of them.
+/// Items go to the device and back until nothing is left of them.
 TEST_P(HiWay, LoopsThroughACard) {
   constexpr Number kCount = 2'000;
   int in = -1, out = -1;
@@ -313,7 +313,7 @@ TEST_P(HiWay, StencilWaitsForTheRegionsAtItsCorners) {
   set(0, 0);
   set(kRegion, 0);
   set(0, kRegion);
-  for (int look = 0; look < 20'000; ++look) {
+  for (int poll = 0; poll < 20'000; ++poll) {
     ASSERT_FALSE(HiWayLib::isStencilReady_h(id, 15, 15));
     std::this_thread::yield();
   }
@@ -395,7 +395,7 @@ TEST(HiWayThatIsMisused, SurvivesAThreadThatLeavesWithAnItem) {
             std::string::npos);
 }
 
-/// The time in which a batch waits for a thread is none of its work: batches grow though each
+/// The time in which a batch waits for a thread does not count as work: batches grow though each
 /// waits.
 TEST(HiWayOfAThreadThatComesLate, HandsOutLargeBatches) {
   constexpr Number kCount = 1'000;
@@ -456,7 +456,7 @@ TEST(HiWayOfManyThreads, SharesAllItems) {
 }
 
 /// Threads that take one item and go, or turn to another tunnel, keep no others.
-TEST(HiWayOfVisitors, LosesNothing) {
+TEST(HiWayOfTransientThreads, LosesNothing) {
   constexpr Number kCount = 2'000;
   const weir::Runtime runtime("host:cores=1");
   HiWayLib::use(runtime);
@@ -486,7 +486,7 @@ TEST(HiWayOfVisitors, LosesNothing) {
   shutdownService();  // throws when a thread that had no item has failed one
 }
 
-/// What is under way is given up, also what a thread has and what waits for room.
+/// What is in flight is given up, also what a thread has and what waits for room.
 TEST(HiWayThatIsShutDown, LeavesNothingBehind) {
   for (int round = 0; round < 20; ++round) {
     const weir::Runtime runtime("host");
@@ -526,7 +526,7 @@ TEST(HiWayWhoseCardFails, SaysWhy) {
   const weir::Runtime runtime("host,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();
   const weir::Kernel bad = runtime.kernel(
-      "bad", [](const weir::Call&) { throw std::runtime_error("the card is on fire"); });
+      "bad", [](const weir::Call&) { throw std::runtime_error("the device is on fire"); });
   HiWayLib::use(runtime);
   int in = -1;
   createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, true);
@@ -538,7 +538,7 @@ TEST(HiWayWhoseCardFails, SaysWhy) {
 }
 
 /// A worker, which may be the only one, has lent an item to a thread that keeps it beyond the
-/// failure; nobody gets the next one.
+/// failure; no thread gets the next one.
 struct HiWayWithAFailingCard : testing::TestWithParam<const char*> {};
 
 TEST_P(HiWayWithAFailingCard, EndsThoughItemsAreOffered) {
@@ -548,7 +548,7 @@ TEST_P(HiWayWithAFailingCard, EndsThoughItemsAreOffered) {
   const weir::Kernel bad = runtime.kernel("bad", [&](const weir::Call&) {
     begun = true;
     while (!go) std::this_thread::yield();
-    throw std::runtime_error("the card is on fire");
+    throw std::runtime_error("the device is on fire");
   });
   HiWayLib::use(runtime);
   int in = -1, other = -1;

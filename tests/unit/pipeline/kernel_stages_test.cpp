@@ -158,7 +158,7 @@ TEST_P(KernelStages, HaveScratchThatIsCleared) {
     ASSERT_EQ(scratch.size(), kWords);
     for (std::size_t i = 0; i < in.size(); ++i) {
       out[i] = scratch[i]++;
-      if (in[i] % 100 == 99) throw std::runtime_error("the card is on fire");
+      if (in[i] % 100 == 99) throw std::runtime_error("the device is on fire");
     }
   });
   Number failed = 0;
@@ -307,7 +307,7 @@ TEST_P(KernelStages, RefuseMoreItemsThanThereIsRoomFor) {
 }
 
 /// A slow stage fills its tunnel, that the device, and that the source.
-TEST_P(KernelStages, PassOnThatThereIsNoRoom) {
+TEST_P(KernelStages, PropagateBackpressure) {
   std::atomic<Number> put{0}, taken{0};
   Number most = 0;
   const Pipeline pipeline(rig.runtime, {.batch = 4});
@@ -328,7 +328,7 @@ TEST_P(KernelStages, PassOnThatThereIsNoRoom) {
   EXPECT_LE(most, 8 + 8 + 3 * 8 + workers * (4 + 3 * 8));
 }
 
-TEST_P(KernelStages, KeepEpochsApart) {
+TEST_P(KernelStages, KeepEpochsSeparate) {
   std::vector<std::uint64_t> over;
   std::atomic<bool> early{false};
   std::vector<std::atomic<int>> seen(40);
@@ -436,7 +436,7 @@ TEST(KernelStagesOfTheHost, RefuseBatchesThatAreTooLarge) {
             std::string::npos);
 }
 
-/// Who waits for a device that takes its time is told so.
+/// Tables and scratch that a kernel stage cannot use.
 TEST(KernelStagesOfTheHost, RefuseTablesThatAreNone) {
   Rig rig("host,sim");
   const weir::Buffer table = rig.runtime.buffer(64);
@@ -706,7 +706,7 @@ TEST_P(KernelStages, AreCodeWithTypes) {
   const weir::Buffer table = rig.runtime.buffer(sizeof(Number));
   *table.data<Number>() = 7;
   std::array<Number, 4> found{};
-  for (int round = 0; round < 2; ++round) {  // the names of kernels are told apart
+  for (int round = 0; round < 2; ++round) {  // weir distinguishes their kernel names
     found = {};
     const Pipeline pipeline(rig.runtime);
     const auto raw = pipeline.tunnel<std::uint32_t>("raw");
@@ -817,7 +817,7 @@ TEST(KernelStagesThatAreGivenUp, EndWithAllThatTheyBegan) {
   EXPECT_EQ(stats.bytes_d2h, sizeof(std::uint32_t) + 5 * sizeof(Number));
 }
 
-/// A card that is lost ends the pipeline, or costs its items; nothing hangs.
+/// A device that is lost ends the pipeline, or costs its items; nothing hangs.
 TEST(KernelStagesOfABrokenCard, AreReported) {
   for (const bool keep_going : {false, true}) {
     Rig rig("host,sim:lost_at=20");
@@ -844,7 +844,7 @@ TEST(KernelStagesOfABrokenCard, AreReportedThoughNoWorkerLooks) {
   const Kernel bad = runtime.kernel("bad", [&](const Call&) {
     begun = true;
     while (!go) std::this_thread::yield();
-    throw std::runtime_error("the card is on fire");
+    throw std::runtime_error("the device is on fire");
   });
   const Pipeline pipeline(runtime, {.on_failure = [&](const weir_item_failure& failure) {
                             told = failure.count == 1 && std::string(failure.stage) == "bad";
@@ -868,12 +868,12 @@ TEST(KernelStagesOfABrokenCard, AreReportedThoughNoWorkerLooks) {
   EXPECT_EQ(pipeline.stages()[0].failed, 1u);
 }
 
-/// Who cancels meanwhile and waits may end what on_failure uses.
+/// A thread that cancels meanwhile and waits may end what on_failure uses.
 TEST(KernelStagesOfABrokenCard, AreReportedBeforeTheEnd) {
   const Runtime runtime("host:cores=1,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();
   const Kernel bad =
-      runtime.kernel("bad", [](const Call&) { throw std::runtime_error("the card is on fire"); });
+      runtime.kernel("bad", [](const Call&) { throw std::runtime_error("the device is on fire"); });
   std::atomic<bool> telling{false}, go{false}, told{false};
   const Pipeline pipeline(runtime, {.on_failure = [&](const weir_item_failure&) {
                             telling = true;

@@ -70,7 +70,7 @@ TEST(LatencyClasses, GivePercentilesThatAreWholeNumbersOfItems) {
   }
 }
 
-/// A source, a kernel of a card behind a slow link, and a stage, in virtual time.
+/// A source, a kernel of a device behind a slow link, and a stage, in virtual time.
 struct OnACard {
   explicit OnACard(std::uint64_t items)
       : twice(runtime.kernel("twice",
@@ -134,7 +134,7 @@ TEST(PipelineStates, MeasureLatenciesInTheTimeOfTheDevice) {
   rig.pipeline.state();
   rig.pipeline.run();
   const PipelineState state = rig.pipeline.state();
-  EXPECT_GE(state.info.elapsed_ns, 200'000u);  // to the card and back
+  EXPECT_GE(state.info.elapsed_ns, 200'000u);  // to the device and back
   EXPECT_LT(state.info.elapsed_ns, 400'000u);
   for (const std::size_t stage : {1u, 2u}) {
     const weir_latency& latency = state.stages[stage].latency;
@@ -162,7 +162,7 @@ TEST(PipelineStates, ComeToTheirEndWhileAProgramInVirtualTimeOnlyAsks) {
   EXPECT_TRUE(over);
 }
 
-TEST(PipelineStates, MeasureNoLatencyBeforeSomebodyAsks) {
+TEST(PipelineStates, MeasureNoLatencyBeforeItIsRequested) {
   const OnACard rig(100);
   rig.pipeline.run();
   const PipelineState state = rig.pipeline.state();
@@ -176,7 +176,7 @@ TEST(PipelineStates, MeasureNoLatencyBeforeSomebodyAsks) {
   EXPECT_TRUE(state.info.at_end);
 }
 
-/// Items that wait in the tunnel are told from the one that is worked on.
+/// The state distinguishes items that wait in the tunnel from the one that is worked on.
 TEST(PipelineStates, SeeWhatWaitsAndWhatIsUnderWay) {
   const Runtime runtime("host");
   std::atomic<bool> open{false};

@@ -206,9 +206,9 @@ TEST_F(Pipelines, FeedsOpenedBesideOneThatClosesMayPut) {
   }
 }
 
-/// A feed for each visitor: those that are closed are counted together.
+/// Feeds that are closed are counted together.
 TEST_F(Pipelines, FeedsComeAndGo) {
-  constexpr std::uint64_t kEpochs = 6, kVisitors = 300;
+  constexpr std::uint64_t kEpochs = 6, kFeeds = 300;
   std::vector<std::uint64_t> sums(kEpochs);
   std::uint64_t ended = 0;
   const Pipeline pipeline(
@@ -221,7 +221,7 @@ TEST_F(Pipelines, FeedsComeAndGo) {
   auto open = pipeline.feed(numbers);
   pipeline.start();
   for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
-    for (std::uint64_t i = 0; i < kVisitors; ++i) {
+    for (std::uint64_t i = 0; i < kFeeds; ++i) {
       auto feed = pipeline.feed(numbers);
       feed.put(1);
       feed.close();
@@ -233,11 +233,11 @@ TEST_F(Pipelines, FeedsComeAndGo) {
   open.close();
   pipeline.wait();
   EXPECT_EQ(ended, kEpochs);
-  for (const std::uint64_t sum : sums) EXPECT_EQ(sum, 1'000'000 + kVisitors);
-  EXPECT_EQ(pipeline.stages()[0].created, kEpochs * (kVisitors + 1));
+  for (const std::uint64_t sum : sums) EXPECT_EQ(sum, 1'000'000 + kFeeds);
+  EXPECT_EQ(pipeline.stages()[0].created, kEpochs * (kFeeds + 1));
 }
 
-/// What is put while the program is told of the end of an epoch does not belong to it.
+/// What is put while on_epoch reports the end of an epoch does not belong to it.
 TEST_F(Pipelines, FeedsOpenedAtTheEndOfAnEpochPutIntoTheNext) {
   std::atomic<bool> told{false}, opened{false};
   std::atomic<std::uint64_t> found{0};
@@ -530,7 +530,7 @@ TEST_F(Pipelines, EndBeforeTheirCallbacksWhenAnotherTakesTheirPlace) {
   EXPECT_EQ(gone, (std::vector<std::string>{"stage", "callbacks"}));
 }
 
-/// The program is told of the end of a stage though the only worker always has something to do.
+/// A stage reports its end though the only worker always has something to do.
 TEST_F(Pipelines, EndOfAStageIsSeenBesideOthersThatGoOn) {
   constexpr std::uint64_t kEnough = 2'000'000;
   const Runtime one("host:cores=1");

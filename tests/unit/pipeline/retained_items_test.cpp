@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace kept_items {
+namespace retained_items {
 namespace {
 
 using weir::into;
@@ -45,7 +45,7 @@ auto numbers(int count) {
 }
 
 /// Where a stage leaves items for a thread of the program.
-class Shelf {
+class ItemStore {
  public:
   void put(Item item) {
     const std::lock_guard lock(mutex_);
@@ -69,17 +69,17 @@ TEST(RetainedItems, HoldTheEndUntilAnotherThreadCompletesThem) {
   constexpr int kCount = 2'000;
   for (const char* domains : {"host", "sim:clock=virtual"}) {
     const Runtime runtime(domains);
-    Shelf shelf;
+    ItemStore store;
     std::atomic<int> completed{0};
     const Pipeline pipeline(runtime);
     const auto items = pipeline.tunnel<int>("items");
     pipeline.source("numbers", into(items), numbers(kCount));
     pipeline.stage("keep", items, [&](int number, StageContext context) {
-      if (number % 3 == 0) shelf.put(context.keep());
+      if (number % 3 == 0) store.put(context.keep());
     });
     std::thread helper([&] {
       while (completed < (kCount + 2) / 3) {
-        for (Item& item : shelf.take()) {
+        for (Item& item : store.take()) {
           ++completed;
           item.complete();
         }
@@ -95,23 +95,23 @@ TEST(RetainedItems, HoldTheEndUntilAnotherThreadCompletesThem) {
 
 TEST(RetainedItems, HoldTheirEpoch) {
   const Runtime runtime("host");
-  Shelf shelf;
+  ItemStore store;
   std::vector<std::uint64_t> over;
   const Pipeline pipeline(runtime, {.epochs = 2, .on_epoch = [&](std::uint64_t epoch) {
-                                      EXPECT_EQ(shelf.size(), 0u);
+                                      EXPECT_EQ(store.size(), 0u);
                                       over.push_back(epoch);
                                     }});
   const auto items = pipeline.tunnel<int>("items");
-  pipeline.stage("keep", items, [&](int, StageContext context) { shelf.put(context.keep()); });
+  pipeline.stage("keep", items, [&](int, StageContext context) { store.put(context.keep()); });
   auto feed = pipeline.feed(items);
   pipeline.start();
   for (int epoch = 0; epoch < 5; ++epoch) {
     feed.put(epoch);
     feed.next_epoch();
-    while (shelf.size() == 0) std::this_thread::yield();
+    while (store.size() == 0) std::this_thread::yield();
     EXPECT_EQ(pipeline.info().epochs, static_cast<std::uint64_t>(epoch));
     EXPECT_EQ(pipeline.state().stages[0].kept, 1u);
-    shelf.take();  // destroys, and so completes it
+    store.take();  // destroys, and so completes it
     while (pipeline.info().epochs == static_cast<std::uint64_t>(epoch)) std::this_thread::yield();
   }
   feed.close();
@@ -176,12 +176,12 @@ TEST(RetainedItems, MayBeCompletedWhileTheirPipelineGoes) {
       const Pipeline pipeline(runtime);
       const auto items = pipeline.tunnel<int>("items");
       pipeline.source("numbers", into(items), numbers(kItems));
-      std::pair<std::mutex*, std::vector<weir_item*>*> shelf(&mutex, &kept);
+      std::pair<std::mutex*, std::vector<weir_item*>*> store(&mutex, &kept);
       weir_stage_options options = WEIR_STAGE_OPTIONS_INIT;
       options.input = items.handle();
-      options.payload = &shelf;
+      options.payload = &store;
       options.function = [](weir_batch* batch) {
-        auto& to = *static_cast<decltype(shelf)*>(batch->payload);
+        auto& to = *static_cast<decltype(store)*>(batch->payload);
         for (std::size_t i = 0; i < batch->count; ++i) {
           weir_item* item = nullptr;
           EXPECT_EQ(weir_item_keep(batch, i, &item), WEIR_STATUS_OK);
@@ -204,7 +204,7 @@ TEST(RetainedItems, MayBeCompletedWhileTheirPipelineGoes) {
   }
 }
 
-/// Completed inside the call, before what it has put is known to anybody.
+/// Completed inside the call, before what it has put is known to any thread.
 TEST(RetainedItems, MayBeCompleteBeforeTheirCallReturns) {
   const Runtime runtime("host");
   std::atomic<int> seen{0};
@@ -226,18 +226,18 @@ TEST(RetainedItems, MayBeCompleteBeforeTheirCallReturns) {
 
 TEST(RetainedItems, ThatFailAreNotKept) {
   const Runtime runtime("host");
-  Shelf shelf;
+  ItemStore store;
   const Pipeline pipeline(runtime, {.keep_going = true, .batch = 8});
   const auto items = pipeline.tunnel<int>("items");
   pipeline.source("numbers", into(items), numbers(100));
   pipeline.stage("keep", items, [&](int number, StageContext context) {
     Item item = context.keep();
     if (number % 10 == 3) throw std::runtime_error("three");
-    shelf.put(std::move(item));
+    store.put(std::move(item));
   });
   pipeline.start();
-  while (shelf.size() < 90) std::this_thread::yield();
-  shelf.take();
+  while (store.size() < 90) std::this_thread::yield();
+  store.take();
   EXPECT_EQ(message_of([&] { pipeline.wait(); }), "stage 'keep': three");
   EXPECT_EQ(pipeline.stages()[0].complete, 100u);
   EXPECT_EQ(pipeline.stages()[0].failed, 10u);
@@ -245,19 +245,19 @@ TEST(RetainedItems, ThatFailAreNotKept) {
 
 TEST(RetainedItems, ThatAreForgottenDoNotOutliveTheirPipeline) {
   const Runtime runtime("host");
-  Shelf shelf;
+  ItemStore store;
   {
     const Pipeline pipeline(runtime);
     const auto items = pipeline.tunnel<int>("items");
     pipeline.source("numbers", into(items), numbers(1));
-    pipeline.stage("keep", items, [&](int, StageContext context) { shelf.put(context.keep()); });
+    pipeline.stage("keep", items, [&](int, StageContext context) { store.put(context.keep()); });
     pipeline.start();
-    while (shelf.size() == 0) std::this_thread::yield();
+    while (store.size() == 0) std::this_thread::yield();
   }
-  auto left = shelf.take();
+  auto left = store.take();
   expect_in("is complete already, or its pipeline has gone",
             message_of([&] { left[0].complete(); }));
 }
 
 }  // namespace
-}  // namespace kept_items
+}  // namespace retained_items

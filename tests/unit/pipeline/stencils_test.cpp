@@ -288,7 +288,7 @@ TEST(StencilsOfAKernelForOthers, AreRefused) {
   const weir_implementation code = {"cuda", [](const weir_call*) { return WEIR_STATUS_OK; },
                                     nullptr};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
-  options.name = "card.only";
+  options.name = "gpu.only";
   options.implementations = &code;
   options.implementation_count = 1;
   weir_kernel* elsewhere = nullptr;
@@ -310,7 +310,7 @@ TEST(StencilsOfAKernelForOthers, AreRefused) {
       << weir_last_error();
 }
 
-/// A lost card costs the tiles, and is said; nothing waits for them.
+/// A lost device costs the tiles, and is reported; nothing waits for them.
 TEST(StencilsOfABrokenCard, AreReported) {
   for (const char* const domains :
        {"host,sim:lost_at=9", "host,sim:fail_copy=5", "sim:clock=virtual,lost_at=9"}) {

@@ -14,34 +14,34 @@ namespace {
 
 constexpr std::size_t kMostInts = 64;
 
-struct IntStash {
+struct IntBuffer {
   void put(int item) {
-    stash.put(reinterpret_cast<const unsigned char*>(&item), 1);
-    stash.count({});
+    buffer.put(reinterpret_cast<const unsigned char*>(&item), 1);
+    buffer.count({});
   }
   int oldest() const {
     int item = 0;
-    std::memcpy(&item, stash.oldest().items, sizeof item);
+    std::memcpy(&item, buffer.oldest().items, sizeof item);
     return item;
   }
 
   const std::string stage = "s";
-  WorkerBuffer stash{sizeof(int), 4, kMostInts * sizeof(int), stage};
+  WorkerBuffer buffer{sizeof(int), 4, kMostInts * sizeof(int), stage};
 };
 
 /// Also when its oldest items have gone, which were first in its memory.
 TEST(WorkerBuffer, KeepsAsMuchAsItsLimit) {
-  IntStash ints;
+  IntBuffer ints;
   int next = 0;
   for (std::size_t i = 0; i < kMostInts; ++i) ints.put(next++);
   for (int round = 1; round <= 20; ++round) {
-    ints.stash.drop_oldest(kMostInts / 4);
+    ints.buffer.drop_oldest(kMostInts / 4);
     for (std::size_t i = 0; i < kMostInts / 4; ++i) ints.put(next++);
-    EXPECT_EQ(ints.stash.size(), kMostInts);
+    EXPECT_EQ(ints.buffer.size(), kMostInts);
     EXPECT_EQ(ints.oldest(), round * static_cast<int>(kMostInts / 4));
   }
   EXPECT_THROW(ints.put(next), Error);
-  EXPECT_EQ(ints.stash.size(), kMostInts);
+  EXPECT_EQ(ints.buffer.size(), kMostInts);
 }
 
 }  // namespace

@@ -19,40 +19,40 @@ namespace {
 
 constexpr std::int64_t kLonely = 100'000'000'000;
 
-/// A handler that is at work, on a thread of the fabric, when its rank asks for news.
-struct Hearing {
+/// A handler that is at work, on a thread of the fabric, when its rank polls for messages.
+struct Receiving {
   const std::thread::id program = std::this_thread::get_id();
   std::atomic<bool> begun{false}, asked{false};
-  int heard = 0;
+  int received = 0;
 };
 
-void hear_slowly(unsigned, const void*, std::size_t, void* payload) {
-  Hearing& hearing = *static_cast<Hearing*>(payload);
-  hearing.begun = true;
-  if (std::this_thread::get_id() != hearing.program) {
-    while (!hearing.asked) std::this_thread::yield();
+void receive_slowly(unsigned, const void*, std::size_t, void* payload) {
+  Receiving& receiving = *static_cast<Receiving*>(payload);
+  receiving.begun = true;
+  if (std::this_thread::get_id() != receiving.program) {
+    while (!receiving.asked) std::this_thread::yield();
     for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
   }
-  ++hearing.heard;
+  ++receiving.received;
 }
 
-weir_status hear_oneself(weir_fabric* fabric, void*) {
+weir_status receive_own_message(weir_fabric* fabric, void*) {
   EXPECT_EQ(weir_fabric_barrier(fabric, WEIR_FOREVER), WEIR_STATUS_OK);
   if (weir_fabric_rank(fabric) == 1) return WEIR_STATUS_OK;
-  Hearing hearing;
-  EXPECT_EQ(weir_fabric_listen(fabric, hear_slowly, &hearing), WEIR_STATUS_OK);
+  Receiving receiving;
+  EXPECT_EQ(weir_fabric_listen(fabric, receive_slowly, &receiving), WEIR_STATUS_OK);
   EXPECT_EQ(weir_fabric_progress(fabric, kLonely), WEIR_STATUS_NETWORK_ERROR);
   EXPECT_EQ(weir_fabric_send(fabric, 0, nullptr, 0), WEIR_STATUS_OK);
-  while (!hearing.begun) std::this_thread::yield();
-  hearing.asked = true;
+  while (!receiving.begun) std::this_thread::yield();
+  receiving.asked = true;
   EXPECT_EQ(weir_fabric_progress(fabric, kLonely), WEIR_STATUS_OK) << weir_last_error();
   EXPECT_EQ(weir_fabric_listen(fabric, nullptr, nullptr), WEIR_STATUS_OK);
-  EXPECT_EQ(hearing.heard, 1);
+  EXPECT_EQ(receiving.received, 1);
   return WEIR_STATUS_OK;
 }
 
-TEST(Fabrics, HearTheirOwnMessagesWhenNobodyElseIsLeft) {
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, hear_oneself, nullptr), WEIR_STATUS_OK)
+TEST(Fabrics, ReceiveTheirOwnMessagesWhenNoOtherRankIsLeft) {
+  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, receive_own_message, nullptr), WEIR_STATUS_OK)
       << weir_last_error();
 }
 
@@ -88,7 +88,7 @@ TEST(Fabrics, SimulatedRankReturnsWithRuntimeLeft_CollectivesOfTheOthersFail) {
 
 constexpr unsigned kTalkers = 4;
 
-/// What one rank hears, and what else it sees of the others, in order.
+/// What one rank receives, and what else it sees of the others, in order.
 struct Story {
   weir_fabric* fabric = nullptr;
   std::string text;
@@ -102,7 +102,7 @@ void perturb() {
 }
 
 /// Passes a message on to the next rank until it has made its way.
-void hear_and_pass_on(unsigned from, const void* message, std::size_t, void* payload) {
+void forward_message(unsigned from, const void* message, std::size_t, void* payload) {
   Story& story = *static_cast<Story*>(payload);
   const char left = *static_cast<const char*>(message);
   story.text += static_cast<char>('a' + from);
@@ -125,16 +125,16 @@ void send_before_listening(Story& story) {
       EXPECT_EQ(weir_fabric_send(story.fabric, to, &left, 1), WEIR_STATUS_OK);
     }
   }
-  EXPECT_EQ(weir_fabric_listen(story.fabric, hear_and_pass_on, &story), WEIR_STATUS_OK);
+  EXPECT_EQ(weir_fabric_listen(story.fabric, forward_message, &story), WEIR_STATUS_OK);
   while (story.messages < 5 * (kTalkers - 1)) {
     EXPECT_EQ(weir_fabric_progress(story.fabric, WEIR_FOREVER), WEIR_STATUS_OK);
   }
 }
 
-/// Listens at once, only looks for messages, and takes tickets of rank 0 meanwhile.
-void look_and_take_tickets(Story& story) {
+/// Listens at once, only polls for messages, and takes tickets of rank 0 meanwhile.
+void poll_and_take_tickets(Story& story) {
   const unsigned rank = weir_fabric_rank(story.fabric);
-  EXPECT_EQ(weir_fabric_listen(story.fabric, hear_and_pass_on, &story), WEIR_STATUS_OK);
+  EXPECT_EQ(weir_fabric_listen(story.fabric, forward_message, &story), WEIR_STATUS_OK);
   const Window<std::int64_t> counter(story.fabric, rank == 0 ? 1 : 0);
   for (const char left : {'3', '0'}) {
     perturb();
@@ -152,7 +152,7 @@ void look_and_take_tickets(Story& story) {
 /// Fills the way to rank 0 before that takes anything.
 void send_much(Story& story) {
   const std::string much(700'000, '0');
-  EXPECT_EQ(weir_fabric_listen(story.fabric, hear_and_pass_on, &story), WEIR_STATUS_OK);
+  EXPECT_EQ(weir_fabric_listen(story.fabric, forward_message, &story), WEIR_STATUS_OK);
   for (int i = 0; i < 3 && weir_fabric_rank(story.fabric) != 0; ++i) {
     perturb();
     EXPECT_EQ(weir_fabric_send(story.fabric, 0, much.data(), much.size()), WEIR_STATUS_OK);
@@ -189,7 +189,7 @@ std::string tell(std::uint64_t seed, Telling telling) {
 }
 
 TEST(Fabrics, HaveOneOrderForASeed) {
-  for (const Telling telling : {send_before_listening, look_and_take_tickets, send_much}) {
+  for (const Telling telling : {send_before_listening, poll_and_take_tickets, send_much}) {
     std::string before;
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const std::string wanted = tell(seed, telling);

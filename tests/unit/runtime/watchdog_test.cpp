@@ -86,12 +86,12 @@ TEST_F(WatchdogTest, NamesTheMemoryThatIsWaitedFor) {
   const Buffer x = runtime.buffer(700 << 10, "x"), y = runtime.buffer(700 << 10, "y");
   std::atomic<bool> opened{false};
   std::latch started{1};
-  const Kernel hold = runtime.kernel("hold", [&](const Call&) {
+  const Kernel blocking = runtime.kernel("blocking", [&](const Call&) {
     started.count_down();
     opened.wait(false);
   });
   StandardError said;
-  stream.compute(hold, {readwrite(x.all())});
+  stream.compute(blocking, {readwrite(x.all())});
   started.wait();
   stream.upload(y.all());
   EXPECT_SAYS(said.wait_for(kReport, 1), "'h2d', action 2, waits for memory of 'sim:0'");
@@ -105,7 +105,7 @@ TEST_F(WatchdogTest, NamesTasksWithoutAPlace) {
   std::atomic<bool> opened{false};
   std::latch started{1};
   const Buffer x = runtime.buffer(64, "x");
-  const Kernel hold = runtime.kernel("hold", [&](const Call&) {
+  const Kernel blocking = runtime.kernel("blocking", [&](const Call&) {
     started.count_down();
     opened.wait(false);
   });
@@ -115,11 +115,11 @@ TEST_F(WatchdogTest, NamesTasksWithoutAPlace) {
   options.no_models = true;
   const Queue queue = runtime.queue(options);
   StandardError said;
-  queue.submit(hold, {readwrite(x.all())});
+  queue.submit(blocking, {readwrite(x.all())});
   started.wait();
   for (int i = 0; i < 100; ++i) queue.submit(use, {readwrite(x.all())});
   const std::string text = said.wait_for(kReport, 1);
-  EXPECT_SAYS(text, "runs 'hold'");
+  EXPECT_SAYS(text, "runs 'blocking'");
   EXPECT_SAYS(text, "queue 'tasks': ");
   EXPECT_SAYS(text, " tasks have no place yet, ");
   EXPECT_SAYS(text, "'use', task ");
@@ -135,13 +135,13 @@ TEST_F(WatchdogTest, NamesTheTaskThatIsWaitedFor) {
   const Stream taker = place.stream({.name = "taker"});
   std::atomic<bool> opened{false};
   const Buffer x = runtime.buffer(64, "x");
-  const Kernel hold = runtime.kernel("hold", [&](const Call&) { opened.wait(false); });
+  const Kernel blocking = runtime.kernel("blocking", [&](const Call&) { opened.wait(false); });
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
   options.name = "tasks";
   options.no_models = true;
   const Queue queue = runtime.queue(options);
   StandardError said;
-  taker.wait(queue.submit(hold, {}, {}, {.domains = 1}), x.all());
+  taker.wait(queue.submit(blocking, {}, {}, {.domains = 1}), x.all());
   EXPECT_SAYS(said.wait_for(kReport, 1),
               "'sync', action 1, waits for 1, the event of task 1 of queue 'tasks'");
   opened = true;
@@ -178,7 +178,7 @@ TEST_F(WatchdogTest, SeesAPolicyThatDoesNotReturn) {
   queue.synchronize();
 }
 
-/// What waits for ever without a deadline, as nobody completes what was kept.
+/// What waits for ever without a deadline, as no thread completes what was kept.
 TEST_F(WatchdogTest, NamesTheStageThatHoldsItems) {
   Runtime runtime("host:cores=1");
   Pipeline pipeline(runtime, {.name = "video"});
@@ -210,13 +210,13 @@ TEST_F(WatchdogTest, SeesADrainThatHangsInVirtualTime) {
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream({.name = "virtual"});
   std::atomic<bool> opened{false};
-  const Kernel hold = runtime.kernel("hold", [&](const Call&) { opened.wait(false); });
+  const Kernel blocking = runtime.kernel("blocking", [&](const Call&) { opened.wait(false); });
   StandardError said;
-  stream.compute(hold, {});
+  stream.compute(blocking, {});
   std::thread waiter([&] { stream.synchronize(); });
   const std::string text = said.wait_for(kReport, 1);
   EXPECT_SAYS(text, "virtual time passes while a thread waits");
-  EXPECT_SAYS(text, "runs 'hold', action 1 of stream 'virtual'");
+  EXPECT_SAYS(text, "runs 'blocking', action 1 of stream 'virtual'");
   EXPECT_SAYS(text, "'synchronize', action 2, waits for everything before it");
   opened = true;
   opened.notify_all();

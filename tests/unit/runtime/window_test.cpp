@@ -59,7 +59,7 @@ void expect_doubled(const std::int64_t* found, unsigned from) {
   for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(found[i], 2 * sent[i]) << i;
 }
 
-/// A card whose instance of a buffer is the memory of a window: what others put is there, without
+/// A device whose instance of a buffer is the memory of a window: what others put is there, without
 /// an upload, and what kernels leave there others get, without a download.
 void use_an_instance(weir_fabric* fabric) {
   const unsigned rank = weir_fabric_rank(fabric), other = 1 - rank;
@@ -106,7 +106,7 @@ void use_a_buffer(weir_fabric* fabric) {
 
 TEST(Windows, ReachABufferOfTheHost) { on_two_ranks(use_a_buffer); }
 
-/// Rank 1 does not make the window, and waits to be told that rank 0 has given up.
+/// Rank 1 does not make the window, and waits until rank 0 reports that it has given up.
 void make_alone(weir_fabric* fabric) {
   if (weir_fabric_rank(fabric) == 1) {
     const auto ignore = [](unsigned, const void*, std::size_t, void*) {};

@@ -10,7 +10,7 @@
 namespace weir::rt {
 namespace {
 
-/// The sizes that a policy gives when equal places visit in turn.
+/// The sizes that a policy gives when equal places visit round robin.
 std::vector<std::uint64_t> sizes(const std::string& name, std::uint64_t count, std::size_t places,
                                  std::vector<double> speeds = {}) {
   const auto policy = make_chunk_policy(name, places);
@@ -18,8 +18,8 @@ std::vector<std::uint64_t> sizes(const std::string& name, std::uint64_t count, s
   std::vector<SharePeer> peers(places);
   for (std::size_t i = 0; i < speeds.size(); ++i) peers[i].speed = speeds[i];
   std::vector<std::uint64_t> found;
-  for (std::uint64_t next = 0, turn = 0; next < count && turn < 1000; ++turn) {
-    const std::size_t self = turn % places;
+  for (std::uint64_t next = 0, round = 0; next < count && round < 1000; ++round) {
+    const std::size_t self = round % places;
     const std::uint64_t size = policy->count({.items = items,
                                               .next = next,
                                               .remaining = count - next,
@@ -64,11 +64,12 @@ TEST(ChunkPolicies, StaticOnesDivideWhatLostPlacesLeave) {
   EXPECT_EQ(size("static", {visited, visited, lost}), 15u);
   EXPECT_EQ(size("static", {visited, visited, lost_later}), 15u);
   EXPECT_EQ(size("static", {visited, lost, lost_later}), 30u);
-  EXPECT_EQ(size("static:1,1,1e-9", {visited, visited, late}), 10u) << "its share is no item";
+  EXPECT_EQ(size("static:1,1,1e-9", {visited, visited, late}), 10u)
+      << "its share is less than an item";
   EXPECT_EQ(size("static:1e-9,1,1", {late, visited, lost_later}), 15u);
 }
 
-TEST(ChunkPolicies, SayWhetherTheyLookAtTheirPeers) {
+TEST(ChunkPolicies, SayWhetherTheyReadTheirPeers) {
   const Items items(1000, nullptr);
   const std::vector<SharePeer> unknown(3);
   const std::vector<SharePeer> known = {{.speed = 1, .free_ns = 5, .grain = 7, .visits = 1},

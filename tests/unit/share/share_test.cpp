@@ -34,7 +34,7 @@ weir_status add_one(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
-/// A kernel that adds 1 to each item and takes a millisecond for it on a card of 1 gflops.
+/// A kernel that adds 1 to each item and takes a millisecond for it on a device of 1 gflops.
 Kernel make_kernel(const Runtime& runtime) {
   const weir_implementation code = {"host", add_one, nullptr};
   weir_kernel_options options = WEIR_KERNEL_OPTIONS_INIT;
@@ -269,20 +269,20 @@ TEST(Shares, ThrowWhatEndedThemAndNotWhatOthersTookOver) {
   Runtime runtime("host:cores=1,sim:cores=1");
   {
     const Share failed = runtime.share(100, [](const Chunk& chunk) -> Event {
-      if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the card is gone");
+      if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the device is lost");
       throw std::out_of_range("no such item");
     });
     EXPECT_THROW(failed.wait(), std::out_of_range);
   }
 
   std::atomic<bool> cancelled{false};
-  const Kernel hold = runtime.kernel("hold", [&](const Call&) {
+  const Kernel blocking = runtime.kernel("blocking", [&](const Call&) {
     while (!cancelled) {
     }
   });
   const Share share = runtime.share(100, [&](const Chunk& chunk) {
-    if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the card is gone");
-    return chunk.stream.compute(hold, {});
+    if (chunk.place == 0) throw Error(WEIR_STATUS_DEVICE_ERROR, "the device is lost");
+    return chunk.stream.compute(blocking, {});
   });
   share.cancel();
   cancelled = true;
@@ -584,7 +584,7 @@ TEST(Shares, RefuseListsOfAnotherLengthThanTheirItems) {
   EXPECT_EQ(refusal(2, {.results = results.data(), .result_offsets = offsets}), "");
 }
 
-/// Time passes only while somebody waits: a share of cards must not need any thread.
+/// Time passes only while a thread waits: a share of devices must not need any thread.
 TEST(Shares, AreTheSameEveryTimeInVirtualTime) {
   std::int64_t first = 0;
   for (int run = 0; run < 3; ++run) {

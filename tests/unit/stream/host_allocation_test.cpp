@@ -30,7 +30,7 @@ TEST(HostAllocation, TakesItsMemoryFromFastNodes) {
     try {
       const HostAllocation memory(kBytes, 4096, WEIR_MEMORY_KIND_HIGH_BANDWIDTH, strict, {0});
       if (!strict && memory.kind() == WEIR_MEMORY_KIND_NORMAL) {
-        GTEST_SKIP() << "the system lets nobody bind memory";
+        GTEST_SKIP() << "the system does not permit binding memory";
       }
       EXPECT_EQ(memory.kind(), WEIR_MEMORY_KIND_HIGH_BANDWIDTH);
       std::memset(memory.address(), 1, kBytes);

@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-/// A stage makes a place of the card and destroys it, again and again.
+/// A stage makes a place of the device and destroys it, again and again.
 TEST(PlacesMadeInAStage, GiveTheirCoresBack) {
   const Runtime runtime("host:cores=1,sim:cores=1");
   const Domain card = runtime.domain(1);
@@ -72,7 +72,7 @@ TEST(PlacesDestroyedByTheirKernels, AreDestroyedWhenTheseEnd) {
   EXPECT_EQ(weir_place_get_info(place, &info), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(BuffersDestroyedByKernels, AreFreed) {
+TEST(BuffersDestroyedByKernels, AreReleased) {
   const Runtime runtime("host");
   weir_buffer* buffer = nullptr;
   check(weir_buffer_create(runtime.handle(), 64, nullptr, &buffer));
@@ -120,8 +120,8 @@ TEST(PipelinesDestroyedByTheirStages, GiveTheirCoresBack) {
   stage.input = tunnel;
   stage.payload = &told;
   stage.function = [](weir_batch* batch) {
-    auto& [doomed, flag] = *static_cast<decltype(told)*>(batch->payload);
-    weir_pipeline_destroy(doomed);
+    auto& [target, flag] = *static_cast<decltype(told)*>(batch->payload);
+    weir_pipeline_destroy(target);
     flag = true;
     return WEIR_STATUS_OK;
   };
@@ -147,7 +147,7 @@ TEST(RuntimesInKernels, AreRefused) {
   EXPECT_EQ(status, WEIR_STATUS_BUSY);
 }
 
-/// The end of the runtime does not wait for the kernel longer than it was told to.
+/// The end of the runtime does not wait for the kernel longer than its timeout.
 TEST(StreamsDestroyedByCallbacks, DoNotOutliveTheRuntime) {
   Gate gate;
   {
@@ -163,9 +163,9 @@ TEST(StreamsDestroyedByCallbacks, DoNotOutliveTheRuntime) {
     check(weir_event_on_complete(
         runtime.handle(), &event,
         [](weir_status, const char*, void* payload) {
-          const auto& [doomed, flag] =
+          const auto& [target, flag] =
               *static_cast<std::pair<weir_stream*, std::atomic<bool>*>*>(payload);
-          weir_stream_destroy(doomed);
+          weir_stream_destroy(target);
           *flag = true;
         },
         &told));

@@ -158,7 +158,7 @@ TEST(Streams, FreeCoreServesTheStreamOfHighestPriority) {
   EXPECT_EQ(order, "hhhnnnlll");
 }
 
-// The card has all jobs before it starts any: in virtual time nothing happens until somebody waits.
+// The device has all jobs before it starts any: virtual time stands still until a thread waits.
 TEST(Streams, CardServesTheStreamOfHighestPriority) {
   const Runtime runtime(kVirtualCard);
   const Place place = runtime.domain(0).place();
@@ -213,7 +213,7 @@ TEST(Streams, StreamsThatWaitForAnEventGoOnInTheOrderOfTheirWaits) {
   EXPECT_EQ(order, "abcd");
 }
 
-TEST(Streams, CoreServesItsStreamsInTurn) {
+TEST(Streams, CoreServesItsStreamsRoundRobin) {
   constexpr int kMany = 200;
   Gate gate;
   int done = 0, seen = kMany;
@@ -221,10 +221,10 @@ TEST(Streams, CoreServesItsStreamsInTurn) {
   const Place place = runtime.domain(0).place(1);
   const Stream busy = place.stream(), other = place.stream();
   const Kernel count = runtime.kernel("count", [&done](const Call&) { ++done; });
-  const Kernel look = runtime.kernel("look", [&](const Call&) { seen = done; });
+  const Kernel peek = runtime.kernel("peek", [&](const Call&) { seen = done; });
   gate.close(runtime, busy);
   for (int i = 0; i < kMany; ++i) busy.compute(count, {});
-  other.compute(look, {});
+  other.compute(peek, {});
   gate.open();
   runtime.synchronize();
   EXPECT_EQ(done, kMany);
@@ -259,14 +259,14 @@ TEST(Streams, RunNothingAfterAFailureThoughItWaitedForMemory) {
   const auto ten_ms = [](const weir_call*) { return weir_cost{1e7, 0}; };
   bool ran = false;
   const Kernel brief = make_kernel(runtime, "brief", succeed, one_ms),
-               hold = make_kernel(runtime, "hold", succeed, ten_ms),
+               slow = make_kernel(runtime, "slow", succeed, ten_ms),
                broken = make_kernel(runtime, "broken", fail, one_ms),
                last = make_kernel(runtime, "last", note, one_ms, &ran);
   const Buffer x = runtime.buffer(kBytes), y = runtime.buffer(kBytes), z = runtime.buffer(kBytes);
   const std::vector<Place> places = runtime.domain(0).partition(2);
   const Stream holds = places[0].stream(), follows = places[1].stream();
   const Event begun = holds.compute(brief, {read(z.all())});
-  holds.compute(hold, {read(z.all())});
+  holds.compute(slow, {read(z.all())});
   begun.wait();
   follows.compute(broken, {write(x.all())});
   const Event end = follows.compute(last, {read(x.all()), write(y.all())});

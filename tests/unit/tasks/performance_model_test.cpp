@@ -199,7 +199,7 @@ TEST(PerformanceModel, ManySizesBecomeFew) {
       << "what is seen again and again keeps its own time";
 }
 
-TEST(PerformanceModel, KernelsAndKindsAreApartAndStayWhereTheyAre) {
+TEST(PerformanceModel, KernelsAndKindsAreSeparateAndStayWhereTheyAre) {
   PerformanceModel models;
   Curve& first = models.curve("gemm", "host");
   first.note(8, 100);
@@ -229,7 +229,7 @@ TEST(PerformanceModel, ComparesPlacesByWhatAllHaveRun) {
 
 PerformanceModel sample() {
   PerformanceModel models;
-  models.curve("syrk", "sim a card x2").note(64, 10);
+  models.curve("syrk", "sim a device x2").note(64, 10);
   models.curve("gemm", "host x1").note(8, 100);
   models.curve("gemm", "host x1").note(8, 200);
   models.curve("gemm", "host x1").note(16, 300);
@@ -243,7 +243,7 @@ TEST(PerformanceModel, IsTheSameAfterTextAndBack) {
             "a machine\n"
             "gemm\thost x1\t8\t2\t150\n"
             "gemm\thost x1\t16\t1\t300\n"
-            "syrk\tsim a card x2\t64\t1\t10\n");
+            "syrk\tsim a device x2\t64\t1\t10\n");
   PerformanceModel back;
   back.read(text, "a machine", "file");
   EXPECT_EQ(back.text("a machine"), text);

@@ -143,7 +143,7 @@ TEST_F(Policies, StealTakesRoomThenDataThenTheLeastLoad) {
 TEST_F(Policies, LocalityFollowsTheOwner) {
   auto from = candidates(3);
   from[0].tasks = 2, from[1].tasks = 1, from[2].tasks = 3;
-  EXPECT_EQ(choose(*policy("locality"), from, "t"), 1u);  // nobody owns it: least load
+  EXPECT_EQ(choose(*policy("locality"), from, "t"), 1u);  // no place owns it: least load
   from[0].owned_bytes = 4, from[2].owned_bytes = 8;
   EXPECT_EQ(choose(*policy("locality"), from, "t"), 2u);
   from[2].full = true;

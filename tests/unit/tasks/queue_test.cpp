@@ -613,7 +613,7 @@ TEST(Queues, AcquireDoesNotWaitForPlacesOfOtherTasks) {
   EXPECT_EQ(busy.data<int>()[0], 200);
 }
 
-/// Who asks with no time to wait is told in the end.
+/// A thread that polls with no time to wait gets the answer in the end.
 TEST(Queues, AnswerThoseWhoAskAgainAndAgain) {
   using std::chrono::nanoseconds;
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
@@ -775,14 +775,14 @@ TEST(Queues, KernelWithoutCodeForThePlacesIsRefused) {
   const auto code = [](const weir_call*) { return WEIR_STATUS_OK; };
   const weir_implementation implementation = {"cuda", code, nullptr};
   weir_kernel_options kernel = WEIR_KERNEL_OPTIONS_INIT;
-  kernel.name = "card.only";
+  kernel.name = "gpu.only";
   kernel.implementations = &implementation;
   kernel.implementation_count = 1;
   weir_kernel* made = nullptr;
   check(weir_kernel_register(runtime.handle(), &kernel, &made));
   const std::string failure = failure_of([&] { queue.submit(Kernel(made), {}); });
-  EXPECT_TRUE(contains(failure, "unsupported: task 'card.only' can run on none of the places"));
-  EXPECT_TRUE(contains(failure, "kernel 'card.only' has code for cuda: allow such a domain"));
+  EXPECT_TRUE(contains(failure, "unsupported: task 'gpu.only' can run on none of the places"));
+  EXPECT_TRUE(contains(failure, "kernel 'gpu.only' has code for cuda: allow such a domain"));
 }
 
 TEST(Queues, OperandsLargerThanEveryMemoryAreRefusedWithTheLargest) {
@@ -886,16 +886,16 @@ TEST(Queues, PolicyOfTheProgramDecides) {
     return std::size_t{1};
   };
   const Runtime runtime(kHostAndCard);
-  add_policy(runtime, "card", choose);
-  const Queue queue = make_queue(runtime, "card");
+  add_policy(runtime, "device", choose);
+  const Queue queue = make_queue(runtime, "device");
   const Buffer buffer = runtime.buffer(sizeof(int));
   queue.submit(make_add(runtime), {readwrite(buffer.all())}, {5}, {.name = "five"});
   queue.synchronize();
   EXPECT_EQ(buffer.data<int>()[0], 5);
   EXPECT_EQ(asked, std::vector<std::string>{"five"});
   EXPECT_EQ(queue.shares()[1].tasks, 1u);
-  EXPECT_EQ(failure_of([&] { add_policy(runtime, "card", choose); }),
-            "invalid_argument: policy 'card' is registered already: choose another name");
+  EXPECT_EQ(failure_of([&] { add_policy(runtime, "device", choose); }),
+            "invalid_argument: policy 'device' is registered already: choose another name");
 }
 
 auto choose_badly = [](const char* task, const weir_candidate*, std::size_t) {
@@ -923,7 +923,7 @@ TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
   queue.synchronize();
 }
 
-/// Also where a card has the newest contents of bytes that it was to write.
+/// Also where a device has the newest contents of bytes that it was to write.
 TEST(Queues, TaskWithoutAPlaceFailsWhatOverlaps) {
   const Runtime runtime(kHostAndCard);
   add_policy(runtime, "odd", choose_badly);
@@ -939,7 +939,7 @@ TEST(Queues, TaskWithoutAPlaceFailsWhatOverlaps) {
   EXPECT_TRUE(contains(end_of(after), "poisoned: "));
 }
 
-/// Who writes after a task that never had a place waits for who wrote before it.
+/// A task that writes after a task without a place waits for the writer before that.
 TEST(Queues, TaskWithoutAPlaceHidesNoWriter) {
   Held held;
   const Runtime runtime(kHostAndCard);
@@ -1314,7 +1314,7 @@ TEST(Queues, BufferOfAFailedTaskDestroyed) {
   queue.synchronize();
 }
 
-/// The task that runs ends only because the one that was put off is cancelled.
+/// The task that runs ends only because the deferred one is cancelled.
 TEST(Queues, RuntimeCancelsTheirTasksWhenItsTimeIsOver) {
   std::atomic<bool> open{false};
   std::atomic<int> ended{-1};
@@ -1327,13 +1327,14 @@ TEST(Queues, RuntimeCancelsTheirTasksWhenItsTimeIsOver) {
   auto runtime = std::make_unique<Runtime>(options);
   add_policy(*runtime, "lazy", choose);
   const Queue queue = make_queue(*runtime, "lazy");
-  const Kernel hold = runtime->kernel("hold", [&open](const Call&) { open.wait(false); });
-  queue.submit(hold, {});
-  queue.submit(hold, {}, {}, {.name = "later"}).on_complete([&](weir_status status, const char*) {
-    ended = status;
-    open = true;
-    open.notify_all();
-  });
+  const Kernel blocking = runtime->kernel("blocking", [&open](const Call&) { open.wait(false); });
+  queue.submit(blocking, {});
+  queue.submit(blocking, {}, {}, {.name = "later"})
+      .on_complete([&](weir_status status, const char*) {
+        ended = status;
+        open = true;
+        open.notify_all();
+      });
   runtime.reset();
   EXPECT_EQ(ended, WEIR_STATUS_CANCELLED);
 }

@@ -146,7 +146,7 @@ TEST_F(ExportTest, ChromeSortsCoresBeforeLinksBeforeSyncs) {
                                               "sim:0: sync", "host: host/p0", "host: sync"}));
 }
 
-TEST_F(ExportTest, ChromeNumbersProcessesAndThreadsApart) {
+TEST_F(ExportTest, ChromeNumbersProcessesAndThreadsSeparately) {
   const Json trace = Json::parse(written(example(), "t.json"));
   std::set<int> numbers;
   for (const Json& event : events(trace, "M")) {

@@ -120,7 +120,7 @@ TEST(Recorder, DropsAndCountsTheNewestBeyondItsMemory) {
   EXPECT_EQ(recording.entries.back().id, recording.entries.size());
 }
 
-TEST(Recorder, OneThreadRecordsForSeveralInTurn) {
+TEST(Recorder, OneThreadRecordsForSeveralAlternately) {
   constexpr std::uint64_t kActions = 100;
   Recorder one, other;
   one.start(1 << 20);

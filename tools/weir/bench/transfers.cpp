@@ -70,7 +70,7 @@ class Transfers final : public Experiment {
       }
       result["cases"].push_back(std::move(curve));
     }
-    judge(subject.info().aliases_host, result);
+    add_verdict(subject.info().aliases_host, result);
     return result;
   }
 
@@ -90,7 +90,7 @@ class Transfers final : public Experiment {
  private:
   /// Eight blocks each way against sixteen one way: as long on a link that serves one direction at
   /// a time, half as long on one that serves both.
-  static void judge(bool aliases_host, Json& result) {
+  static void add_verdict(bool aliases_host, Json& result) {
     const Json& seconds = result.at("cases")[3].at("seconds");
     const double one_way = (seconds.front().get<double>() + seconds.back().get<double>()) / 2;
     const double both_ways = seconds[kMostBlocks / 2].get<double>();

@@ -153,7 +153,7 @@ void Search::follow_model() {
 }
 
 /// Goes to a neighbour that is faster, until there is none.
-void Search::look_around() {
+void Search::try_neighbours() {
   const std::vector<std::size_t> places = this->places();
   for (bool moved = true; moved && has_budget();) {
     moved = false;
@@ -239,11 +239,11 @@ void Search::run(std::size_t most) {
   most_ = most;
   probe();
   follow_model();
-  look_around();
+  try_neighbours();
   try_streams();
   try_shapes();
   try_policies();
-  look_around();
+  try_neighbours();
   if (space_.noisy) halve();
 }
 

@@ -56,7 +56,7 @@ class Search {
   bool sample(const Point& point);
   void probe();
   void follow_model();
-  void look_around();
+  void try_neighbours();
   void try_streams();
   void try_shapes();
   void try_policies();

@@ -19,7 +19,7 @@ struct Team {
   std::vector<unsigned char> takes_part;
   Claim claim = {};
 };
-struct Lane {
+struct TeamThread {
   Team& team;
   unsigned index;
 
@@ -44,14 +44,14 @@ struct Lane {
 
 /// Runs code(group, number of the thread) on teams of threads; of one thread each: without a team.
 template <class Code>
-void run_lanes(unsigned teams, unsigned lanes, const Code& code) {
+void run_team_threads(unsigned teams, unsigned team_size, const Code& code) {
   std::vector<std::unique_ptr<Team>> made;
   std::vector<std::thread> threads;
-  for (unsigned i = 0; i < teams * lanes; ++i) {
-    if (i % lanes == 0) made.push_back(std::make_unique<Team>(lanes));
-    threads.emplace_back([&code, &team = *made.back(), i, lanes] {
-      if (lanes == 1) return code(Thread(), i);
-      code(Lane{team, i % lanes}, i);
+  for (unsigned i = 0; i < teams * team_size; ++i) {
+    if (i % team_size == 0) made.push_back(std::make_unique<Team>(team_size));
+    threads.emplace_back([&code, &team = *made.back(), i, team_size] {
+      if (team_size == 1) return code(Thread(), i);
+      code(TeamThread{team, i % team_size}, i);
     });
   }
   for (std::thread& thread : threads) thread.join();
