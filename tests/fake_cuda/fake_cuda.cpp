@@ -348,8 +348,8 @@ void* compile(const std::string& text) {
   void weir_body_of_##name::run(const ::weir::portable::Position& weir_at_, __VA_ARGS__)
 )" << text;
   const std::string command = FAKE_CUDA_COMPILER
-                              " -std=c++20 -O1 -fPIC -shared"
-                              " -Werror=frame-larger-than=262144 -I" FAKE_CUDA_INCLUDE " -o " +
+                              " -std=c++20 -O1 -fPIC -shared " FAKE_CUDA_FRAME_LIMIT
+                              " -I" FAKE_CUDA_INCLUDE " -o " +
                               library + " " + source;
   void* const opened =
       std::system(command.c_str()) == 0 ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
