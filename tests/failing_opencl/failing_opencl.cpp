@@ -97,7 +97,9 @@ cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_u
                                   cl_uint wait_count, const cl_event* waits, cl_event* event) {
   end_at("clEnqueueNDRangeKernel");
   const std::lock_guard lock(mutex);
-  if (!next || event == nullptr) {
+  std::size_t groups = 1;  // modulo 2^64: 0 of OpenClPrograms::prime(), which no driver fails
+  for (cl_uint i = 0; i < dimensions; ++i) groups *= group == nullptr ? 1 : items[i] / group[i];
+  if (!next || event == nullptr || groups == 0) {
     return driver->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, items, group,
                                           wait_count, waits, event);
   }

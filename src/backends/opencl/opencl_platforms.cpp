@@ -31,8 +31,12 @@ OpenClDeviceInfo info_of(cl_platform_id platform, cl_device_id id) {
   OpenClDeviceInfo info;
   info.platform = platform;
   info.id = id;
-  info.description = fmt::format("{} ({}, driver {})", device_text(id, CL_DEVICE_NAME),
-                                 platform_name(platform), device_text(id, CL_DRIVER_VERSION));
+  const std::string name = device_text(id, CL_DEVICE_NAME), of = platform_name(platform),
+                    version = device_text(id, CL_DRIVER_VERSION);
+  info.description = fmt::format("{} ({}, driver {})", name, of, version);
+  info.caches_kernels = of == "Portable Computing Language";
+  info.confuses_sizes =
+      info.caches_kernels && version.starts_with("3.") && name.starts_with("pthread-");
   info.units = opencl_fact<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.memory = opencl_fact<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.allocation = opencl_fact<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);

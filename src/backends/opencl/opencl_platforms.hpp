@@ -20,6 +20,8 @@ struct OpenClDeviceInfo {
   bool native = false;            ///< runs host code on host memory
   bool compiles = false;          ///< compiles kernels
   bool shares_addresses = false;  ///< has shared virtual memory: kernels take addresses
+  bool caches_kernels = false;    ///< its driver keeps compiled kernels: PoCL
+  bool confuses_sizes = false;    ///< OpenClPrograms::prime() must come before a kernel: PoCL 3
 };
 
 /// Returns all devices of all platforms, in the order of the loader. Throws Error{unavailable} when

@@ -124,6 +124,8 @@ std::string with_offsets(const KernelSource& source) {
   return text;
 }
 
+constexpr std::int64_t kLongestPriming = 1'000'000'000, kPrimingPoll = 20'000;
+
 }  // namespace
 
 OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
@@ -131,6 +133,8 @@ OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context
     : device_name_(facts.description),
       keeps_arguments_(facts.native),
       takes_buffers_(takes_buffers),
+      confuses_sizes_(facts.confuses_sizes),
+      keeps_binaries_(!facts.caches_kernels),
       context_(context),
       device_(device),
       cache_("kernels") {}
@@ -141,8 +145,6 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
     const OpenClLibrary& cl = OpenClLibrary::get();
     Built& found = built(*job.source);
     if (!found.outcome.ok()) return found.outcome;
-    const auto count = static_cast<cl_uint>(waits.size());
-    const cl_event* const events = waits.empty() ? nullptr : waits.data();
     std::array<std::size_t, 3> local{}, items{};
     for (std::size_t i = 0; i < items.size(); ++i) {
       local[i] = job.source->group[i];
@@ -150,20 +152,61 @@ Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
     }
     if (items[0] == 0 || items[1] == 0 || items[2] == 0) {
       if (waits.empty()) return {};  // a marker would wait for all in the queue
-      check_opencl(cl.clEnqueueMarkerWithWaitList(queue, count, events, out_event),
+      check_opencl(cl.clEnqueueMarkerWithWaitList(queue, static_cast<cl_uint>(waits.size()),
+                                                  waits.data(), out_event),
                    "a call of no groups");
       return {};
     }
     if (!keeps_arguments_) found.arguments.clear();
     set_arguments(found, job);
-    const cl_int code =
-        cl.clEnqueueNDRangeKernel(queue, found.kernel.get(), 3, nullptr, items.data(), local.data(),
-                                  count, events, out_event);
+    const std::span<const cl_event> all = with_priming(queue, found, job, waits);
+    const cl_int code = cl.clEnqueueNDRangeKernel(
+        queue, found.kernel.get(), 3, nullptr, items.data(), local.data(),
+        static_cast<cl_uint>(all.size()), all.empty() ? nullptr : all.data(), out_event);
     if (code != CL_SUCCESS) fail_launch(*job.source, found.kernel.get(), code);
     return {};
   } catch (...) {
     return current_exception_outcome(WEIR_STATUS_DEVICE_ERROR);
   }
+}
+
+/// PoCL 3 compiles a kernel again for each larger grid and counts the calls of each version, but at
+/// the end of a call it takes the newest version for the one that ran, and ends the process when a
+/// count gets below zero. So the first call has the largest grid: of so many groups that their
+/// number, modulo 2^64, is 0, and nothing runs. Waits until it is complete, as long as the driver
+/// is not busy: PoCL 3 accesses commands that wait for it and for one that fails after their end.
+void OpenClPrograms::prime(cl_command_queue queue, Built& built, const KernelSource& source) const {
+  static_assert(sizeof(std::size_t) == 8);
+  const OpenClLibrary& cl = OpenClLibrary::get();
+  const std::array<std::size_t, 3> local{source.group[0], source.group[1], source.group[2]};
+  const std::array<std::size_t, 3> items{local[0] << 32, local[1] << 32, local[2]};
+  cl_event event = nullptr;
+  const cl_int code = cl.clEnqueueNDRangeKernel(queue, built.kernel.get(), 3, nullptr, items.data(),
+                                                local.data(), 0, nullptr, &event);
+  if (code != CL_SUCCESS) fail_launch(source, built.kernel.get(), code);
+  built.priming = OpenClEvent(event);
+  built.primed = true;
+  const std::int64_t deadline = sys::now_ns() + kLongestPriming;
+  while (opencl_status(event) > CL_COMPLETE && sys::now_ns() < deadline) {
+    sys::sleep_until(sys::now_ns() + kPrimingPoll);
+  }
+}
+
+/// Returns what a call waits for: also prime(), until that is complete.
+std::span<const cl_event> OpenClPrograms::with_priming(cl_command_queue queue, Built& built,
+                                                       const Job& job,
+                                                       std::span<const cl_event> waits) {
+  if (!confuses_sizes_) return waits;
+  if (!built.primed) prime(queue, built, *job.source);
+  cl_event const priming = built.priming.get();
+  if (priming == nullptr) return waits;
+  if (opencl_status(priming) <= CL_COMPLETE) {
+    built.priming = OpenClEvent();
+    return waits;
+  }
+  waits_.assign(waits.begin(), waits.end());
+  waits_.push_back(priming);
+  return waits_;
 }
 
 /// Sets the arguments that differ from those of the previous call.
@@ -240,11 +283,12 @@ cl_program OpenClPrograms::program_of(const KernelSource& source) {
   const std::string key = cache_key(fmt::format("{}\n{}\n{}", device_name_, kOptions, text));
   OpenClProgram& program = programs_[key];
   if (program.get() == nullptr) {
-    if (const auto binary = cache_.read(key)) program = load(*binary);
+    const auto binary = keeps_binaries_ ? cache_.read(key) : std::nullopt;
+    if (binary) program = load(*binary);
   }
   if (program.get() == nullptr) {
     program = compile(source, text);
-    keep(program.get(), key);
+    if (keeps_binaries_) keep(program.get(), key);
   }
   return program.get();
 }

@@ -37,9 +37,14 @@ class OpenClPrograms {
     OpenClKernel kernel;
     Outcome outcome;
     std::vector<std::uint64_t> arguments;  ///< of the last call, none before the first
+    bool primed = false;
+    OpenClEvent priming;  ///< the event of prime(), while it is in flight
   };
 
   void set_arguments(Built& built, const Job& job) const;
+  void prime(cl_command_queue queue, Built& built, const KernelSource& source) const;
+  std::span<const cl_event> with_priming(cl_command_queue queue, Built& built, const Job& job,
+                                         std::span<const cl_event> waits);
   cl_int set_operand(cl_kernel kernel, cl_uint index, const void* operand) const;
   std::string text_of(const KernelSource& source) const;
   std::size_t parameters_of(const KernelSource& source) const noexcept;
@@ -59,11 +64,14 @@ class OpenClPrograms {
   /// address of freed memory.
   const bool keeps_arguments_;
   const bool takes_buffers_;
+  const bool confuses_sizes_;  ///< see OpenClDeviceInfo
+  const bool keeps_binaries_;
   const cl_context context_;
   const cl_device_id device_;
   const Cache cache_;
   std::map<std::string, OpenClProgram> programs_;  ///< by hash of the source, which kernels share
   std::map<const KernelSource*, Built> built_;
+  std::vector<cl_event> waits_;  ///< of the next call, while its kernel is being primed
 };
 
 }  // namespace weir::rt
