@@ -49,6 +49,7 @@ DEPENDENCIES = [
     ("ZLIB", "zlib1g-dev", "zlib-api", "zlib"),
     ("ompi-c", "libopenmpi-dev", "openmpi", "openmpi"),
     ("mpich", "libmpich-dev", "mpich", "mpich"),
+    ("ucx", "libucx-dev", "ucx", "ucx"),
     ("Python", "python3-dev", "python", "python"),
     ("nanobind", None, "py-nanobind", "nanobind"),
     ("cuda.h", None, "cuda", None),

@@ -36,7 +36,7 @@ packages_of() {
                  python3-numpy python3-scipy" ;;
     "debian test") echo "libgtest-dev librapidcheck-dev librandom123-dev relacy-dev binutils python3-venv
                 python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd mesa-opencl-icd chromium
-                bowtie2-examples opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2 python3-yaml
+                bowtie2-examples opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2 libucx-dev python3-yaml
                 $([ -d /usr/share/lmod ] || echo environment-modules)" ;;  # one excludes the other
     "debian docs") echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     "debian bench") echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd

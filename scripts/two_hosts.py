@@ -114,6 +114,10 @@ class Hosts:
             subprocess.run(["ip", "netns", "delete", name], check=False)
 
 
+# Of MPICH and of weir. Sockets alone, as for Open MPI.
+UCX = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": DEVICE}
+
+
 def openmpi(hosts, agent):
     """Sockets alone: processes of one machine would find its memory."""
     network = f"{NETWORK}.0/24"
@@ -123,13 +127,12 @@ def openmpi(hosts, agent):
     places = ",".join(f"{address}:1" for address in hosts.addresses)
     # Each host would take the first core for its rank.
     return ["mpirun.openmpi", *words, "--bind-to", "none", "-host", places, "-n", "2"], {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        **UCX, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def mpich(hosts, agent):
     return ["mpirun.mpich", "-launcher", "ssh", "-launcher-exec", agent, "-iface", DEVICE, "-hosts",
-            ",".join(hosts.addresses), "-n", "2"], {
-                "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": DEVICE, "FI_PROVIDER": "tcp"}
+            ",".join(hosts.addresses), "-n", "2"], {**UCX, "FI_PROVIDER": "tcp"}
 
 
 LAUNCHERS = {"openmpi": openmpi, "mpich": mpich}

@@ -18,8 +18,9 @@ PATH="$PWD/$tools/bin:$PATH"
 rm -rf build/wheel
 python -m build --wheel --no-isolation --outdir build/wheel . >build/wheel.log 2>&1 ||
   { tail -n 30 build/wheel.log >&2; exit 1; }
-# MPI is the system's: its modules open it where it is.
+# MPI and UCX are the system's: weir's modules open them where they are.
 mkdir -p dist
-auditwheel repair --plat auto --exclude 'libmpi.so*' --exclude 'libmpich.so*' --wheel-dir dist \
+auditwheel repair --plat auto --exclude 'libmpi.so*' --exclude 'libmpich.so*' \
+  --exclude 'libuc[mpst].so*' --wheel-dir dist \
   build/wheel/*.whl >>build/wheel.log 2>&1 || { tail -n 30 build/wheel.log >&2; exit 1; }
 ls -l dist/*.whl

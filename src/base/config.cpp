@@ -65,8 +65,9 @@ const char* expect_progress(std::string_view value) {
 }
 
 const char* expect_transport(std::string_view value) {
-  return is_one_of(value, {"auto", "self", "shm", "mpi"}) ? nullptr
-                                                          : "choose from auto, self, shm, mpi";
+  return is_one_of(value, {"auto", "self", "shm", "mpi", "ucx"})
+             ? nullptr
+             : "choose from auto, self, shm, mpi, ucx";
 }
 
 const char* expect_division(std::string_view value) {
@@ -146,8 +147,11 @@ const std::vector<Variable>& variables() {
       {"WEIR_SPIN_US", "microseconds that an idle worker polls before it sleeps (default 50)",
        expect_microseconds},
       {"WEIR_TRACE", "file to write a trace of the program to (.json or .pftrace)"},
-      {"WEIR_TRANSPORT", "what connects ranks: auto (default: what started them), self, shm or mpi",
+      {"WEIR_TRANSPORT",
+       "what connects ranks: auto (default: what started them), self, shm, mpi or ucx",
        expect_transport},
+      {"WEIR_UCX", "0: MPI carries packets between nodes, also where all ranks have UCX",
+       expect_switch},
       {"WEIR_WATCHDOG_S",
        "seconds without an end of an action before a report of what waits (0: none)",
        expect_seconds},
@@ -183,6 +187,8 @@ void check_values() {
 bool checks_halos() { return has_word("WEIR_CHECK", "halo"); }
 
 bool divides_cores() { return text_of("WEIR_RANK_CORES") != "all"; }
+
+bool uses_ucx() { return text_of("WEIR_UCX") != "0"; }
 
 std::int64_t lost_after_ns() {
   constexpr std::uint64_t kUsual = 10'000;

@@ -37,6 +37,9 @@ const char* cuda_driver();
 /// Whether the ranks of a machine divide its cores unless they are bound already (WEIR_RANK_CORES).
 bool divides_cores();
 
+/// Whether UCX may carry packets between nodes (WEIR_UCX).
+bool uses_ucx();
+
 /// How long an idle worker polls before it sleeps, in nanoseconds (WEIR_SPIN_US).
 long long spin_ns();
 

@@ -1,7 +1,9 @@
 #include "base/config.hpp"
 #include "base/json.hpp"
 #include "base/sys.hpp"
+#include "fabric/link_library.hpp"
 #include "fabric/mpi/mpi_library.hpp"
+#include "fabric/ucx/ucx_library.hpp"
 #include "kernels/builtin.hpp"
 #include "runtime/runtime.hpp"
 #include "share/chunk_policy.hpp"
@@ -89,6 +91,14 @@ void describe_mpi(JsonWriter& json) {
     json.end_object();
   }
   json.end_array();
+}
+
+void describe_ucx(JsonWriter& json) {
+  json.begin_object();
+  json.member("library", ucx_library_path());
+  json.member("packages", kUcxPackages);
+  json.member("build", link_build());
+  json.end_object();
 }
 
 void describe_environment(JsonWriter& json) {
@@ -183,6 +193,7 @@ std::string Runtime::describe() const {
   }
   json.end_array();
   describe_mpi(json.key("mpi"));
+  describe_ucx(json.key("ucx"));
   describe_blas(json.key("blas"));
   describe_list(kernels().names(), json.key("kernels"));
   {

@@ -18,6 +18,7 @@
 #include "fabric/mpi/mpi_library.hpp"
 #include "fabric/shm/launch.hpp"
 #include "fabric/shm/node_link.hpp"
+#include "fabric/ucx/ucx_library.hpp"
 #include "runtime/conveyor.hpp"
 #include "runtime/grid.hpp"
 #include "runtime/rank_service.hpp"
@@ -369,12 +370,22 @@ std::uint64_t started_rank() noexcept {
 
 namespace {
 
-/// Returns a link over MPI, with shared memory to at most `most` ranks of this machine. Throws
-/// Error.
-std::unique_ptr<Link> mpi_link_with_nodes(Rank most) {
+/// What may carry packets between the ranks that a launcher of MPI has started.
+struct Engines {
+  Rank node = 1;          ///< maximum ranks of this machine that share memory
+  bool ucx = false;       ///< UCX instead of MPI between nodes, if all ranks have it
+  bool only_ucx = false;  ///< throw Error if it cannot be used
+};
+
+/// Throws Error.
+std::unique_ptr<Link> mpi_link_with(const Engines& engines) {
   std::unique_ptr<Link> outer = mpi_link();
   if (outer->info().ranks == 1) return outer;
-  Node node = find_node(*outer, most, Membership{}.join_within_ns);
+  const std::int64_t within_ns = Membership{}.join_within_ns;
+  Node node = find_node(*outer, engines.node, within_ns);
+  if (engines.ucx && !node.has_all()) {
+    outer = ucx_link(std::move(outer), node.early, within_ns, engines.only_ucx);
+  }
   return std::make_unique<NodeLink>(std::move(outer), std::move(node));
 }
 
@@ -389,8 +400,10 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
     transport = was_launched() ? "shm" : started_by_mpi() != nullptr ? "mpi" : "self";
   }
   if (transport == "self") return join(InprocHub(1, 0).link(0), options);
-  if (transport == "shm" || transport == "mpi") {
-    auto link = transport == "shm" ? launched_link() : mpi_link_with_nodes(automatic ? most : 1);
+  if (transport == "shm" || transport == "mpi" || transport == "ucx") {
+    const bool ucx = transport == "ucx";
+    auto link = transport == "shm" ? launched_link()
+                                   : mpi_link_with({automatic ? most : 1, automatic || ucx, ucx});
     link->call_before_end(leave_open_fabrics);
     Owned<weir_fabric> fabric = join(std::move(link), options);
     fabric->leave_before_exit();
@@ -399,7 +412,8 @@ Owned<weir_fabric> open_fabric(const weir_fabric_options& options) {
   if (transport == "inproc") {
     fail_argument("the transport inproc is for weir_fabric_simulate(), not for weir_fabric_open()");
   }
-  fail_argument("there is no transport '{}': choose from auto, self, inproc, shm, mpi", transport);
+  fail_argument("there is no transport '{}': choose from auto, self, inproc, shm, mpi, ucx",
+                transport);
 }
 
 namespace {

@@ -87,6 +87,7 @@ VENDORS = {
     "cu*.h": "src/backends/cuda",
     "CL/*": "src/backends/opencl",
     "mpi.h": "src/fabric",
+    "ucp/*": "src/fabric",
     "hwloc.h": "src/base",
     "hwloc/*": "src/base",
     "spdlog/*": "src/base",

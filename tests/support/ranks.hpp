@@ -1,8 +1,12 @@
 // Ranks of one process, for tests of what stands on ports.
 #pragma once
 
+#include <atomic>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,11 +21,32 @@
 
 namespace weir::rt::test {
 
+inline constexpr std::int64_t kAMinute = 60'000'000'000;
+
+/// Counts messages and checks their order.
+class OrderCheck final : public Listener {
+ public:
+  explicit OrderCheck(Rank ranks) : next_(ranks) {}
+
+  void on_message(Rank from, std::span<const std::byte> message) noexcept override {
+    unsigned number = 0;
+    std::memcpy(&number, message.data(), sizeof number);
+    if (number != next_[from]++) ++wrong;
+    ++count;
+  }
+  void on_rank_lost(Rank, const std::string&) noexcept override {}
+
+  std::atomic<int> count{0}, wrong{0};
+
+ private:
+  std::vector<unsigned> next_;
+};
+
 inline Membership membership(std::int64_t lost_after_ns = 0) {
   Membership membership;
   membership.build = "of the test";
   membership.lost_after_ns = lost_after_ns;
-  membership.join_within_ns = 60'000'000'000;
+  membership.join_within_ns = kAMinute;
   return membership;
 }
 

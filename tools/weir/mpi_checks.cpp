@@ -22,15 +22,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A kind of MPI, and weir's library for it.
-struct MpiModule {
-  std::string name;      ///< "Open MPI"
-  std::string launcher;  ///< "mpirun.openmpi"
-  std::string packages;
-  std::string library;  ///< path; "" if weir was built without it
-  std::string version;  ///< of the MPI that the library opens; "" if it does not say
-  std::string problem;  ///< of the loader; "" if the library can be opened
-  std::string fix;      ///< for the problem
+/// A kind of MPI, or UCX, and weir's library for it.
+struct NetworkModule {
+  std::string name = {};      ///< "Open MPI"
+  std::string launcher = {};  ///< "mpirun.openmpi"; "" of UCX
+  std::string packages = {};
+  std::string library = {};  ///< path; "" if weir was built without it
+  std::string version = {};  ///< of the library that the library opens; "" if it does not say
+  std::string problem = {};  ///< of the loader; "" if the library can be opened
+  std::string fix = {};      ///< for the problem
 };
 
 /// Returns the first word that is like "4.1.4", without "v" before it.
@@ -45,14 +45,20 @@ std::string version_in(const std::string& text) {
   return {};
 }
 
+/// Returns "" if the opened library is of this build, or of which one it is.
+std::string other_build(void* opened, const char* symbol, const std::string& build) {
+  const auto build_of = reinterpret_cast<const char* (*)()>(dlsym(opened, symbol));
+  const std::string theirs = build_of != nullptr ? build_of() : "an older weir";
+  return theirs == build ? "" : fmt::format("!it is of {}, libweir of {}", theirs, build);
+}
+
 /// Returns "+" and what the MPI says about itself, "-" and why it cannot be opened, or "!" and of
 /// which build it is.
-std::string open_library(const std::string& path, const std::string& build) {
+std::string open_mpi_library(const std::string& path, const std::string& build) {
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (opened == nullptr) return std::string("-") + dlerror();
-  const auto build_of = reinterpret_cast<const char* (*)()>(dlsym(opened, "weir_mpi_link_build"));
-  const std::string theirs = build_of != nullptr ? build_of() : "an older weir";
-  if (theirs != build) return fmt::format("!it is of {}, libweir of {}", theirs, build);
+  const std::string other = other_build(opened, "weir_mpi_link_build", build);
+  if (!other.empty()) return other;
   const auto version =
       reinterpret_cast<int (*)(char*, int*)>(dlsym(opened, "MPI_Get_library_version"));
   static std::array<char, 16384> text{};  // MPICH allows itself 8192
@@ -61,12 +67,25 @@ std::string open_library(const std::string& path, const std::string& build) {
   return std::string("+") + text.data();
 }
 
-MpiModule try_module(const Json& mpi) {
-  MpiModule module{
-      mpi.at("name"), mpi.at("launcher"), mpi.at("packages"), mpi.at("library"), {}, {}, {}};
+/// As open_mpi_library().
+std::string open_ucx_library(const std::string& path, const std::string& build) {
+  void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (opened == nullptr) return std::string("-") + dlerror();
+  const std::string other = other_build(opened, "weir_ucx_link_build", build);
+  if (!other.empty()) return other;
+  const auto version = reinterpret_cast<const char* (*)()>(dlsym(opened, "ucp_get_version_string"));
+  return std::string("+") + (version != nullptr ? version() : "");
+}
+
+using OpenLibrary = std::string (*)(const std::string& path, const std::string& build);
+
+/// Opens weir's library of a module, as `description` names it, in a child process.
+NetworkModule try_module(NetworkModule module, const Json& description, OpenLibrary open) {
+  module.packages = description.at("packages");
+  module.library = description.at("library");
   if (module.library.empty()) return module;
-  const auto build = mpi.value("build", std::string("a library before 0.2"));
-  const ChildResult result = call_in_child([&] { return open_library(module.library, build); });
+  const auto build = description.value("build", std::string("a library before 0.2"));
+  const ChildResult result = call_in_child([&] { return open(module.library, build); });
   module.fix = "apt install " + module.packages;
   if (!result.succeeded() || result.output.empty()) {
     module.problem = "opening it " + in_words(result);
@@ -79,7 +98,7 @@ MpiModule try_module(const Json& mpi) {
   return module;
 }
 
-std::string how_to_get(const MpiModule& module) {
+std::string how_to_get(const NetworkModule& module) {
   return fmt::format("apt install {}, and build weir again; of packages: apt install libweir-mpi",
                      module.packages);
 }
@@ -89,7 +108,7 @@ std::string with_version(const std::string& name, const std::string& version) {
 }
 
 /// MPI is optional: without it, ranks are processes of one machine.
-Finding check_module(const MpiModule& module) {
+Finding check_module(const NetworkModule& module) {
   const std::string check = "mpi";
   const bool starts = !find_program(module.launcher).empty();
   if (module.library.empty()) {
@@ -112,6 +131,22 @@ Finding check_module(const MpiModule& module) {
           "apt install " + module.packages};
 }
 
+/// UCX is optional: without it, MPI carries packets between nodes.
+Finding check_ucx(const NetworkModule& module) {
+  const std::string check = "ucx";
+  if (module.library.empty()) {
+    return {Level::ok, check, "weir was built without UCX: MPI carries packets between nodes",
+            how_to_get(module)};
+  }
+  if (!module.problem.empty()) {
+    return {Level::warning, check,
+            fmt::format("{} cannot be opened: {}; MPI carries packets between nodes",
+                        module.library, module.problem),
+            module.fix};
+  }
+  return {Level::ok, check, with_version("UCX", module.version) + " carries packets between nodes"};
+}
+
 /// Returns the name of the MPI whose launcher says this of itself; "" for others. Those that are
 /// made from MPICH set the same variables, by which weir recognises it.
 std::string mpi_that_says(const std::string& text) {
@@ -131,7 +166,7 @@ std::string excerpt_of(const std::string& text) {
 }
 
 Finding check_launcher(const std::string& name, const std::string& path,
-                       const std::vector<MpiModule>& modules) {
+                       const std::vector<NetworkModule>& modules) {
   const ChildResult result = run_child({path, "--version"});
   if (result.end != ChildResult::End::exited) {
     return {Level::warning, name, fmt::format("'{} --version' {}", path, in_words(result)),
@@ -139,7 +174,7 @@ Finding check_launcher(const std::string& name, const std::string& path,
   }
   const std::string kind = mpi_that_says(result.output);
   const auto module = std::find_if(modules.begin(), modules.end(),
-                                   [&](const MpiModule& each) { return each.name == kind; });
+                                   [&](const NetworkModule& each) { return each.name == kind; });
   if (module == modules.end()) {
     return {Level::warning, name,
             fmt::format("{} belongs to an MPI that weir does not know: '{}'", path,
@@ -170,12 +205,15 @@ Finding check_launcher(const std::string& name, const std::string& path,
 }  // namespace
 
 Findings check_mpi(const Json& description) {
-  std::vector<MpiModule> modules;
+  std::vector<NetworkModule> modules;
   Findings findings;
   for (const Json& mpi : description.at("mpi")) {
-    modules.push_back(try_module(mpi));
+    modules.push_back(try_module({.name = mpi.at("name"), .launcher = mpi.at("launcher")}, mpi,
+                                 open_mpi_library));
     findings.push_back(check_module(modules.back()));
   }
+  findings.push_back(
+      check_ucx(try_module({.name = "UCX"}, description.at("ucx"), open_ucx_library)));
   std::vector<std::filesystem::path> seen;  // mpirun and mpiexec are often links to one program
   for (const char* const name : {"mpirun", "mpiexec"}) {
     const std::string path = find_program(name);

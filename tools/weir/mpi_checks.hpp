@@ -7,8 +7,8 @@
 
 namespace weir::cli {
 
-/// Opens weir's library for each MPI, and compares it with the mpirun and mpiexec in PATH.
-/// `description` is that of a runtime.
+/// Opens weir's libraries for UCX and each MPI, and compares the latter with the mpirun and mpiexec
+/// in PATH. `description` is that of a runtime.
 Findings check_mpi(const nlohmann::ordered_json& description);
 
 }  // namespace weir::cli

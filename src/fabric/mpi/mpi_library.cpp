@@ -1,11 +1,9 @@
 #include "fabric/mpi/mpi_library.hpp"
 
-#include <string_view>
-
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "base/sys.hpp"
+#include "fabric/link_library.hpp"
 
 namespace weir::rt {
 
@@ -16,14 +14,6 @@ constexpr MpiKind kKinds[] = {
     {"MPICH", "libweir_mpich.so", "mpirun.mpich", "libmpich-dev mpich"},
     {nullptr, nullptr, nullptr, nullptr},
 };
-
-std::string own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&started_by_mpi), &info) == 0) return {};
-  const std::string path = info.dli_fname;
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
 
 }  // namespace
 
@@ -44,14 +34,7 @@ const char* rank_by_mpi() noexcept {
   return nullptr;
 }
 
-std::string mpi_library_path(const MpiKind& kind) {
-  const std::string folder = own_folder();
-  for (const char* const below : {"/", "/../lib/"}) {
-    std::string path = folder + below + kind.library;
-    if (access(path.c_str(), R_OK) == 0) return path;
-  }
-  return {};
-}
+std::string mpi_library_path(const MpiKind& kind) { return link_library_path(kind.library); }
 
 std::unique_ptr<Link> mpi_link() {
   const MpiKind* const kind = started_by_mpi();
@@ -65,19 +48,8 @@ std::unique_ptr<Link> mpi_link() {
          "it again)",
          kind->library, kind->name, kind->packages);
   }
-  // MPI loads plug-ins, which look for its symbols in the global scope.
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    fail(WEIR_STATUS_UNAVAILABLE, "cannot open {}: {}; install {}", path, dlerror(),
-         kind->packages);
-  }
-  const auto build = reinterpret_cast<MpiLinkBuild>(dlsym(library, "weir_mpi_link_build"));
+  void* const library = open_link_library(path, "weir_mpi_link_build", kind->packages);
   const auto open = reinterpret_cast<MpiLinkOpen>(dlsym(library, "weir_mpi_link_open"));
-  const std::string_view theirs = build != nullptr ? build() : "an older weir";
-  if (open == nullptr || theirs != link_build()) {
-    fail(WEIR_STATUS_UNAVAILABLE, "{} is of {}, the library of {}: build and install both again",
-         path, theirs, link_build());
-  }
   char message[256] = "";
   std::unique_ptr<Link> link(open(message, sizeof message));
   if (link == nullptr) {

@@ -32,13 +32,8 @@ std::unique_ptr<Link> mpi_link();
 /// Returns all kinds; the last one has no name.
 const MpiKind* mpi_kinds() noexcept;
 
-// Symbols that such a library exports.
-/// weir_mpi_link_build: its link_build().
-using MpiLinkBuild = const char* (*)();
+// Symbols that the library exports, beside weir_mpi_link_build: its link_build().
 /// weir_mpi_link_open: returns null with a message when MPI cannot be used.
 using MpiLinkOpen = Link* (*)(char* message, std::size_t bytes);
-
-/// Returns a text that is equal in libraries of one build.
-const char* link_build() noexcept;
 
 }  // namespace weir::rt

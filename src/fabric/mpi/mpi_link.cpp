@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -24,7 +23,9 @@
 
 #include "base/threads.hpp"
 #include "fabric/link.hpp"
+#include "fabric/link_library.hpp"
 #include "fabric/mpi/mpi_library.hpp"
+#include "fabric/packet_buffers.hpp"
 
 namespace weir::rt {
 
@@ -35,22 +36,6 @@ constexpr std::size_t kReceives = 4;               ///< posted per rank
 constexpr std::size_t kSendsToOne = 8;             ///< maximum in flight to one rank
 constexpr std::size_t kSends = 64;                 ///< maximum in flight
 constexpr std::int64_t kLongestSleep = 2'000'000;  ///< MPI cannot wake a thread
-
-constexpr std::size_t kReservedBytes = 676u << 10;  ///< for a block of a conveyor
-constexpr std::size_t kBufferBytes = kReservedFront + kReservedBytes;
-static_assert(kBufferBytes >= kLinkPacketBytes);
-
-struct FreeBuffer {
-  void operator()(std::byte* memory) const noexcept { std::free(memory); }
-};
-/// A buffer for any packet. The system allocates its pages when packets touch them.
-using Buffer = std::unique_ptr<std::byte, FreeBuffer>;
-
-Buffer new_buffer() {
-  Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(64, kBufferBytes)));
-  if (buffer == nullptr) throw std::bad_alloc();
-  return buffer;
-}
 
 constexpr std::chrono::seconds kPatience{10};  ///< for ranks that leave later, and for MPI
 constexpr std::chrono::microseconds kPollInterval{200};
@@ -71,9 +56,10 @@ bool take_one(MPI_Comm communicator) noexcept {
   MPI_Status status;
   if (MPI_Iprobe(MPI_ANY_SOURCE, kTag, communicator, &found, &status) != MPI_SUCCESS) return false;
   if (found == 0) return false;
-  const Buffer packet(static_cast<std::byte*>(std::malloc(kBufferBytes)));
-  return packet != nullptr && MPI_Recv(packet.get(), kBufferBytes, MPI_BYTE, status.MPI_SOURCE,
-                                       kTag, communicator, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  const PacketBuffer packet(static_cast<std::byte*>(std::malloc(kPacketBufferBytes)));
+  return packet != nullptr &&
+         MPI_Recv(packet.get(), kPacketBufferBytes, MPI_BYTE, status.MPI_SOURCE, kTag, communicator,
+                  MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
 void begin_to_leave(MPI_Comm communicator) noexcept {
@@ -195,7 +181,7 @@ std::string name_of_library() {
 class MpiLink final : public Link {
  public:
   MpiLink(MPI_Comm communicator, bool own_communicator)
-      : communicator_(communicator), own_communicator_(own_communicator) {
+      : communicator_(communicator), own_communicator_(own_communicator), buffers_(kSends) {
     int rank = 0, ranks = 1;
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank);
@@ -205,7 +191,7 @@ class MpiLink final : public Link {
     info_.rank = static_cast<Rank>(rank);
     info_.ranks = static_cast<Rank>(ranks);
     info_.packet_bytes = kLinkPacketBytes;
-    info_.reserved_bytes = kReservedBytes;
+    info_.reserved_bytes = kBufferReservedBytes;
     peers_.resize(info_.ranks);
     heads_.assign(info_.ranks, MPI_REQUEST_NULL);
     arrived_.resize(info_.ranks);
@@ -214,7 +200,6 @@ class MpiLink final : public Link {
     sends_.assign(kSends, MPI_REQUEST_NULL);
     targets_.resize(kSends);
     outgoing_.resize(kSends);
-    buffers_.reserve(kSends);
     for (std::size_t i = 0; i < kSends; ++i) free_.push_back(i);
     link_is_open = true;
   }
@@ -249,36 +234,25 @@ class MpiLink final : public Link {
   bool send(Rank to, Parts parts) noexcept override {
     if (!reachable(to)) return true;
     if (!room_to_send(to)) return false;
-    Buffer buffer = take_buffer();
+    PacketBuffer buffer = buffers_.take();
     if (buffer == nullptr) return false;
-    const std::size_t bytes = copy(parts, buffer.get());
+    const std::size_t bytes = join_parts(parts, buffer.get());
     start_send(to, std::move(buffer), 0, bytes);
     return true;
   }
 
-  std::byte* reserve(Rank, std::size_t bytes) noexcept override {
-    if (bytes > kReservedBytes) return nullptr;
-    std::byte* const memory = take_buffer().release();
-    return memory == nullptr ? nullptr : memory + kReservedFront;
-  }
+  std::byte* reserve(Rank, std::size_t bytes) noexcept override { return buffers_.reserve(bytes); }
 
-  void unreserve(std::byte* memory) noexcept override {
-    keep_buffer(Buffer(memory - kReservedFront));
-  }
+  void unreserve(std::byte* memory) noexcept override { buffers_.unreserve(memory); }
 
   bool send_reserved(Rank to, Parts parts) noexcept override {
-    const auto body = parts.back();
-    const Parts others = parts.first(parts.size() - 1);
-    std::byte* const memory = const_cast<std::byte*>(body.data());
     if (!reachable(to)) {
-      unreserve(memory);
+      unreserve(const_cast<std::byte*>(parts.back().data()));
       return true;
     }
     if (!room_to_send(to)) return false;
-    std::size_t front = 0;
-    for (const auto& part : others) front += part.size();
-    copy(others, memory - front);
-    start_send(to, Buffer(memory - kReservedFront), kReservedFront - front, front + body.size());
+    ReservedPacket packet = PacketBuffers::join_reserved(parts);
+    start_send(to, std::move(packet.buffer), packet.first, packet.bytes);
     return true;
   }
 
@@ -354,22 +328,12 @@ class MpiLink final : public Link {
     return !full();
   }
 
-  /// Returns the number of bytes copied.
-  static std::size_t copy(Parts parts, std::byte* to) noexcept {
-    std::size_t bytes = 0;
-    for (const auto& part : parts) {
-      if (!part.empty()) std::memcpy(to + bytes, part.data(), part.size());
-      bytes += part.size();
-    }
-    return bytes;
-  }
-
-  void start_send(Rank to, Buffer buffer, std::size_t first, std::size_t bytes) noexcept {
+  void start_send(Rank to, PacketBuffer buffer, std::size_t first, std::size_t bytes) noexcept {
     const std::size_t slot = free_.back();
     const int error = MPI_Isend(buffer.get() + first, static_cast<int>(bytes), MPI_BYTE,
                                 static_cast<int>(to), kTag, communicator_, &sends_[slot]);
     if (error != MPI_SUCCESS) {
-      keep_buffer(std::move(buffer));
+      buffers_.recycle(std::move(buffer));
       return give_up(to, error);
     }
     outgoing_[slot] = std::move(buffer);
@@ -378,31 +342,9 @@ class MpiLink final : public Link {
     ++peers_[to].sends;
   }
 
-  /// Returns the most recently used buffer or a new one; null if there is no memory.
-  Buffer take_buffer() noexcept {
-    {
-      const sys::Lock lock(buffers_mutex_);
-      if (!buffers_.empty()) {
-        Buffer buffer = std::move(buffers_.back());
-        buffers_.pop_back();
-        return buffer;
-      }
-    }
-    try {
-      return new_buffer();
-    } catch (...) {
-      return nullptr;
-    }
-  }
-
-  void keep_buffer(Buffer buffer) noexcept {
-    const sys::Lock lock(buffers_mutex_);
-    if (buffers_.size() < buffers_.capacity()) buffers_.push_back(std::move(buffer));
-  }
-
   struct Receive {
     MPI_Request request = MPI_REQUEST_NULL;
-    Buffer buffer;
+    PacketBuffer buffer;
   };
   /// Results of MPI_Testsome().
   struct Tested {
@@ -432,14 +374,14 @@ class MpiLink final : public Link {
     Peer& peer = peers_[rank];
     if (rank == info_.rank) return;
     for (Receive& receive : peer.receives) {
-      receive.buffer = new_buffer();
+      receive.buffer = new_packet_buffer();
       post(rank, receive);
     }
     heads_[rank] = peer.next().request;
   }
 
   void post(Rank rank, Receive& receive) noexcept {
-    const int error = MPI_Irecv(receive.buffer.get(), kBufferBytes, MPI_BYTE,
+    const int error = MPI_Irecv(receive.buffer.get(), kPacketBufferBytes, MPI_BYTE,
                                 static_cast<int>(rank), kTag, communicator_, &receive.request);
     if (error != MPI_SUCCESS) give_up(rank, error);
   }
@@ -471,7 +413,7 @@ class MpiLink final : public Link {
       if (own != MPI_SUCCESS) give_up(targets_[slot], own);
       --peers_[targets_[slot]].sends;
       sends_[slot] = MPI_REQUEST_NULL;
-      keep_buffer(std::move(outgoing_[slot]));
+      buffers_.recycle(std::move(outgoing_[slot]));
       free_.push_back(slot);
     }
   }
@@ -522,7 +464,7 @@ class MpiLink final : public Link {
   std::deque<Peer> peers_;
   std::vector<MPI_Request> heads_;  ///< by rank: the receive that completes next
 
-  std::vector<Buffer> outgoing_;  ///< of the sends in flight
+  std::vector<PacketBuffer> outgoing_;  ///< of the sends in flight
   std::vector<MPI_Request> sends_;
   std::vector<Rank> targets_;
   std::vector<std::size_t> free_;
@@ -530,8 +472,7 @@ class MpiLink final : public Link {
   // Separate: a packet's receiver may send.
   Tested arrived_, sent_;
 
-  sys::Mutex buffers_mutex_;
-  std::vector<Buffer> buffers_ WEIR_GUARDED_BY(buffers_mutex_);  ///< unused; capacity kSends
+  PacketBuffers buffers_;
 
   sys::Mutex mutex_;  // held while the bell changes
   std::condition_variable_any condition_;

@@ -13,7 +13,7 @@
 #include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/threads.hpp"
-#include "fabric/wire.hpp"
+#include "fabric/wire_up.hpp"
 
 namespace weir::rt {
 
@@ -50,69 +50,6 @@ struct Answer {
   std::uint64_t opened = 0;
 };
 
-/// Sends and receives packets of a link, one rank after the other.
-class Exchange final : private PacketSink {
- public:
-  Exchange(Link& link, std::int64_t within_ns)
-      : link_(link), within_ns_(within_ns), deadline_ns_(sys::deadline_after(within_ns)) {}
-
-  /// Throws Error.
-  template <class Fixed>
-  void send(Rank to, const Fixed& fixed) {
-    const auto bytes = bytes_of(fixed);
-    while (!link_.send(to, {&bytes, 1})) advance(to);
-  }
-  /// Waits for the next packet of a rank. Returns nothing, and keeps the packet, if it is another
-  /// one: the rank runs another weir. Throws Error.
-  template <class Fixed>
-  std::optional<Fixed> take(Rank from) {
-    const auto is_next = [from](const Node::Packet& each) { return each.first == from; };
-    auto found = std::find_if(packets_.begin(), packets_.end(), is_next);
-    while (found == packets_.end()) {
-      advance(from);
-      found = std::find_if(packets_.begin(), packets_.end(), is_next);
-    }
-    std::span<const std::byte> bytes = found->second;
-    if (bytes.size() != sizeof(Fixed)) return std::nullopt;
-    const auto fixed = cut_off<Fixed>(bytes);
-    if (fixed.magic != Fixed::kMagic) return std::nullopt;
-    packets_.erase(found);
-    return fixed;
-  }
-  /// Returns the packets that were not taken.
-  std::deque<Node::Packet> rest() noexcept { return std::move(packets_); }
-
- private:
-  void packet(Rank from, std::span<const std::byte> bytes) noexcept override {
-    try {
-      packets_.emplace_back(from, std::vector<std::byte>(bytes.begin(), bytes.end()));
-    } catch (...) {
-      no_memory_ = true;
-    }
-  }
-
-  /// Receives, or waits a moment. Throws Error if the rank will not answer.
-  void advance(Rank rank) {
-    const std::uint32_t bell = link_.bell();
-    const std::string why = link_.why_lost(rank);
-    const bool received = link_.receive(*this);  // also what a rank sent before it ended
-    if (no_memory_) throw std::bad_alloc();
-    if (received) return;
-    if (!why.empty()) fail(WEIR_STATUS_NETWORK_ERROR, "rank {} {} before it joined", rank, why);
-    const std::int64_t now = sys::now_ns();
-    if (now >= deadline_ns_) {
-      fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has not joined the fabric within {} s", rank,
-           within_ns_ / 1'000'000'000);
-    }
-    link_.wait(bell, std::min(deadline_ns_, now + 200'000));
-  }
-
-  Link& link_;
-  const std::int64_t within_ns_, deadline_ns_;
-  std::deque<Node::Packet> packets_;
-  bool no_memory_ = false;
-};
-
 Location own_location(Rank most) {
   Location location;
   std::string system;
@@ -130,7 +67,7 @@ Location own_location(Rank most) {
 class NodeSearch {
  public:
   NodeSearch(Link& link, Rank most, std::int64_t within_ns)
-      : exchange_(link, within_ns), info_(link.info()), locations_(info_.ranks) {
+      : wire_up_(link, within_ns), info_(link.info()), locations_(info_.ranks) {
     locations_[info_.rank] = own_location(most);
   }
 
@@ -143,18 +80,18 @@ class NodeSearch {
       node.link = open();
       agree(node);
     }
-    node.early = exchange_.rest();
+    node.early = wire_up_.rest();
     return node;
   }
 
  private:
   void exchange_locations() {
     for (Rank rank = 0; rank < info_.ranks; ++rank) {
-      if (rank != info_.rank) exchange_.send(rank, locations_[info_.rank]);
+      if (rank != info_.rank) wire_up_.send(rank, locations_[info_.rank]);
     }
     for (Rank rank = 0; rank < info_.ranks; ++rank) {
       if (rank == info_.rank) continue;
-      locations_[rank] = exchange_.take<Location>(rank).value_or(Location{.magic = 0});
+      locations_[rank] = wire_up_.take<Location>(rank).value_or(Location{.magic = 0});
     }
   }
 
@@ -210,7 +147,7 @@ class NodeSearch {
       outcome = {error.status(), error.what()};
     }
     for (const Rank rank : candidates_) {
-      if (rank != info_.rank) exchange_.send(rank, offer);
+      if (rank != info_.rank) wire_up_.send(rank, offer);
     }
     if (segment == nullptr) fail(outcome.status, "{}", outcome.message);
     return segment;
@@ -219,7 +156,7 @@ class NodeSearch {
   /// Opens the segment that the lowest candidate offers. Throws Error.
   std::unique_ptr<Segment> accept() {
     const Rank lowest = candidates_[0];
-    const Offer offer = exchange_.take<Offer>(lowest).value_or(Offer{});
+    const Offer offer = wire_up_.take<Offer>(lowest).value_or(Offer{});
     if (offer.descriptor < 0) {
       fail(WEIR_STATUS_UNAVAILABLE, "rank {} has created no segment", lowest);
     }
@@ -231,12 +168,12 @@ class NodeSearch {
   void agree(Node& node) {
     const Answer own{.opened = node.link != nullptr};
     for (const Rank rank : candidates_) {
-      if (rank != info_.rank) exchange_.send(rank, own);
+      if (rank != info_.rank) wire_up_.send(rank, own);
     }
     std::size_t others = 0;
     for (Rank local = 0; local < candidates_.size(); ++local) {
       const Rank rank = candidates_[local];
-      const auto answer = rank == info_.rank ? own : exchange_.take<Answer>(rank);
+      const auto answer = rank == info_.rank ? own : wire_up_.take<Answer>(rank);
       if (node.link == nullptr || !answer || answer->opened == 0) continue;
       node.local[rank] = local;
       static_cast<void>(node.link->why_lost(local));  // watches its process from now on
@@ -247,7 +184,7 @@ class NodeSearch {
     node.local.assign(info_.ranks, std::nullopt);
   }
 
-  Exchange exchange_;
+  WireUp wire_up_;
   const LinkInfo& info_;
   std::vector<Location> locations_;  ///< by rank
   std::vector<Rank> candidates_;     ///< for the node of this rank, itself included
@@ -255,6 +192,10 @@ class NodeSearch {
 };
 
 }  // namespace
+
+bool Node::has_all() const noexcept {
+  return std::all_of(local.begin(), local.end(), [](const auto& each) { return each.has_value(); });
+}
 
 Node find_node(Link& link, Rank most, std::int64_t within_ns) {
   return NodeSearch(link, most, within_ns).run();

@@ -3,25 +3,24 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "fabric/link.hpp"
 #include "fabric/shm/shm_link.hpp"
+#include "fabric/wire_up.hpp"
 
 namespace weir::rt {
 
 /// The ranks of a node: those that have opened one segment.
 struct Node {
-  /// A packet that arrived while the node was being found.
-  using Packet = std::pair<Rank, std::vector<std::byte>>;
-
   std::unique_ptr<ShmLink> link;           ///< to the other ranks of the node; null: there are none
   std::vector<std::optional<Rank>> local;  ///< by rank: its number in `link`, if it is in the node
-  std::deque<Packet> early;                ///< to be received before those that `link` receives
+  EarlyPackets early;                      ///< to be received before those that `link` receives
+
+  /// Returns whether all ranks of the fabric are in the node.
+  bool has_all() const noexcept;
 };
 
 /// Finds the node of this rank and opens its segment. All ranks call it, before the first packet.

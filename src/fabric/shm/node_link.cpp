@@ -29,6 +29,57 @@ class NodeLink::FromNode final : public PacketSink {
   PacketSink& sink_;
 };
 
+/// A thread that waits for packets of the outer link, from begin() on, and wakes the near one.
+///
+/// It announces the end of its wait before it wakes the near link. A thread that goes to sleep has
+/// read the near bell before begin(): if the watch still waits, so will the wake-up come later.
+class NodeLink::OuterWatch {
+ public:
+  /// Throws Error.
+  OuterWatch(Link& outer, Link& near) : outer_(outer), near_(near) {
+    thread_.emplace("weir-watch", [this] { run(); });
+  }
+  OuterWatch(const OuterWatch&) = delete;
+  OuterWatch& operator=(const OuterWatch&) = delete;
+  ~OuterWatch() {
+    state_.store(kStopped);
+    sys::wake_all(state_);
+    outer_.wake();
+    thread_.reset();
+  }
+
+  void begin() noexcept {
+    std::uint32_t expected = kIdle;
+    if (state_.load() == kIdle && state_.compare_exchange_strong(expected, kWaits)) {
+      sys::wake_one(state_);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kIdle = 0, kWaits = 1, kStopped = 2;
+
+  void run() noexcept {
+    for (;;) {
+      const std::uint32_t bell = outer_.bell();
+      const std::uint32_t state = state_.load();
+      if (state == kStopped) return;
+      if (state == kIdle) {
+        sys::wait(state_, kIdle);
+        continue;
+      }
+      outer_.wait(bell, sys::kNever);
+      std::uint32_t expected = kWaits;
+      state_.compare_exchange_strong(expected, kIdle);
+      near_.wake();
+    }
+  }
+
+  Link& outer_;
+  Link& near_;
+  sys::Atomic<std::uint32_t> state_{kIdle};
+  std::optional<sys::Thread> thread_;
+};
+
 NodeLink::NodeLink(std::unique_ptr<Link> outer, Node node)
     : outer_(std::move(outer)),
       node_(std::move(node)),
@@ -46,12 +97,17 @@ NodeLink::NodeLink(std::unique_ptr<Link> outer, Node node)
   }
   to_join_ = count - 1;
   has_outer_ranks_ = count < info_.ranks;
+  if (has_outer_ranks_ && outer_->info().can_sleep) {
+    watch_ = std::make_unique<OuterWatch>(*outer_, *node_.link);
+  }
   info_.name = has_outer_ranks_ ? inside.name + ", " + info_.name : inside.name;
   info_.packet_bytes = std::min(info_.packet_bytes, inside.packet_bytes);
   if (!has_outer_ranks_) info_.reserved_bytes = 0;
   info_.shares_memory = true;
-  info_.can_sleep = !has_outer_ranks_;
+  info_.can_sleep = !has_outer_ranks_ || watch_ != nullptr;
 }
+
+NodeLink::~NodeLink() = default;
 
 PeerInfo NodeLink::peer_info(Rank rank) const noexcept {
   const auto local = node_.local[rank];
@@ -154,8 +210,11 @@ const std::byte* NodeLink::memory_of(Rank owner, std::uint64_t offset,
 // ---- Sleeping -----------------------------------------------------------------------------------
 
 void NodeLink::wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept {
-  const bool polls = node_.link != nullptr && has_outer_ranks_;
-  if (polls) deadline_ns = std::min(deadline_ns, sys::now_ns() + kLongestSleep);
+  if (watch_ != nullptr) {
+    watch_->begin();
+  } else if (node_.link != nullptr && has_outer_ranks_) {
+    deadline_ns = std::min(deadline_ns, sys::now_ns() + kLongestSleep);
+  }
   near().wait(bell, deadline_ns);
 }
 

@@ -17,11 +17,15 @@ namespace weir::rt {
 /// the outer link between nodes. Windows, memory and sleeping are those of the shared memory.
 ///
 /// Where the node has all ranks, the outer link is used only to find the node and to leave.
-/// Otherwise threads sleep for a bounded time, because the outer link cannot wake them here.
+/// Otherwise a thread waits for the outer link and wakes those that sleep here; where the outer
+/// link cannot end a wait when a packet arrives, they sleep for a bounded time.
 class NodeLink final : public Link {
  public:
-  /// Takes the node that find_node() has found over `outer`.
+  /// Takes the node that find_node() has found. Throws Error if the system refuses the thread.
   NodeLink(std::unique_ptr<Link> outer, Node node);
+  NodeLink(const NodeLink&) = delete;
+  NodeLink& operator=(const NodeLink&) = delete;
+  ~NodeLink() override;
 
   const LinkInfo& info() const noexcept override { return info_; }
   PeerInfo peer_info(Rank rank) const noexcept override;
@@ -56,6 +60,7 @@ class NodeLink final : public Link {
 
  private:
   class FromNode;
+  class OuterWatch;
 
   /// The link that has the windows and the bell of this rank.
   Link& near() const noexcept { return node_.link ? *node_.link : *outer_; }
@@ -69,6 +74,7 @@ class NodeLink final : public Link {
   std::vector<bool> joined_;  ///< by rank: it has sent a packet in the node
   std::size_t to_join_ = 0;   ///< other ranks of the node that have not
   bool has_outer_ranks_ = true;
+  std::unique_ptr<OuterWatch> watch_;  ///< null: not needed, or the outer link cannot sleep
 };
 
 }  // namespace weir::rt

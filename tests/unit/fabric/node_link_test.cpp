@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,6 @@
 
 namespace weir::rt {
 namespace {
-
-constexpr std::int64_t kAMinute = 60'000'000'000;
 
 /// Counts how often a rank asks its outer link for packets.
 class PolledLink final : public test::ForwardingLink {
@@ -41,7 +40,7 @@ std::vector<std::unique_ptr<Link>> in_nodes(std::vector<std::unique_ptr<Link>> o
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < outer.size(); ++rank) {
     threads.emplace_back([&, rank] {
-      Node node = find_node(*outer[rank], most, kAMinute);
+      Node node = find_node(*outer[rank], most, test::kAMinute);
       links[rank] = std::make_unique<NodeLink>(std::move(outer[rank]), std::move(node));
     });
   }
@@ -55,40 +54,36 @@ std::vector<std::unique_ptr<Link>> in_nodes(InprocHub& hub, Rank ranks, Rank mos
   return in_nodes(std::move(outer), most);
 }
 
-/// Counts messages and checks their order.
-class OrderCheck final : public Listener {
+/// Does not end a wait when a packet arrives.
+class PollingLink final : public test::ForwardingLink {
  public:
-  explicit OrderCheck(Rank ranks) : next_(ranks) {}
-
-  void on_message(Rank from, std::span<const std::byte> message) noexcept override {
-    unsigned number = 0;
-    std::memcpy(&number, message.data(), sizeof number);
-    if (number != next_[from]++) ++wrong;
-    ++count;
+  explicit PollingLink(std::unique_ptr<Link> link)
+      : ForwardingLink(std::move(link)), info_(link_->info()) {
+    info_.can_sleep = false;
   }
-  void on_rank_lost(Rank, const std::string&) noexcept override {}
-
-  std::atomic<int> count{0}, wrong{0};
+  const LinkInfo& info() const noexcept override { return info_; }
 
  private:
-  std::vector<unsigned> next_;
+  LinkInfo info_;
 };
 
-class Nodes : public testing::TestWithParam<ProgressBy> {};
+/// How ranks make progress, and whether the outer link can sleep.
+class Nodes : public testing::TestWithParam<std::tuple<ProgressBy, bool>> {};
 
 TEST_P(Nodes, TransferMessagesAndReachWindows) {
   constexpr Rank kRanks = 5;
   constexpr int kMessages = 200;
+  const auto [progress, sleeps] = GetParam();
   InprocHub hub(kRanks, 0);
-  const auto program = [&](Port& port) {
+  const auto program = [&, sleeps = sleeps](Port& port) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
       const bool near = rank / 2 == port.rank() / 2 && port.rank() != 4;
       EXPECT_STREQ(port.peer_info(rank).name, near ? "shm" : "inproc")
           << port.rank() << ", " << rank;
       EXPECT_EQ(port.peer_info(rank).shares_memory, near);
     }
-    EXPECT_FALSE(port.info().can_sleep && port.rank() != 4) << "the outer link cannot wake it";
-    OrderCheck counter(kRanks);
+    EXPECT_EQ(port.info().can_sleep, sleeps);
+    test::OrderCheck counter(kRanks);
     port.listen(Channel::user, &counter);
     std::vector<std::byte> message(3000);
     for (int i = 0; i < kMessages; ++i) {
@@ -96,35 +91,41 @@ TEST_P(Nodes, TransferMessagesAndReachWindows) {
       for (Rank to = 0; to < kRanks; ++to) port.send(to, Channel::user, message);
     }
     const auto all = [&] { return counter.count == int(kRanks) * kMessages; };
-    EXPECT_TRUE(port.wait_until(all, kAMinute, "messages"));
+    EXPECT_TRUE(port.wait_until(all, test::kAMinute, "messages"));
     EXPECT_EQ(counter.wrong, 0);
 
     auto* const words = static_cast<std::int64_t*>(port.allocate(8 * (kRanks + 1)));
     const WindowId window = port.expose(words, 8 * (kRanks + 1));
     EXPECT_EQ(window, 0u);
     EXPECT_EQ(port.offset_of(words).has_value(), port.rank() != 4);
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
     const std::int64_t mine = 10 + port.rank();
     const auto bytes = std::as_bytes(std::span(&mine, 1));
     for (Rank to = 0; to < kRanks; ++to) {
       port.put(to, window, 8 * port.rank(), bytes, nullptr);
       port.fetch_add(to, window, 8 * kRanks, 1, nullptr);
     }
-    for (Rank to = 0; to < kRanks; ++to) EXPECT_TRUE(port.flush(to, kAMinute).ok());
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    for (Rank to = 0; to < kRanks; ++to) EXPECT_TRUE(port.flush(to, test::kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
     for (Rank from = 0; from < kRanks; ++from) EXPECT_EQ(words[from], 10 + from);
     EXPECT_EQ(words[kRanks], kRanks);
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
     port.withdraw(window);
     port.release(words);
     port.listen(Channel::user, nullptr);
   };
-  test::on_links(in_nodes(hub, kRanks, 2), GetParam(), program, test::membership());
+  std::vector<std::unique_ptr<Link>> outer;
+  for (Rank rank = 0; rank < kRanks; ++rank) {
+    outer.push_back(hub.link(rank));
+    if (!sleeps) outer.back() = std::make_unique<PollingLink>(std::move(outer.back()));
+  }
+  test::on_links(in_nodes(std::move(outer), 2), progress, program, test::membership());
 }
 
 INSTANTIATE_TEST_SUITE_P(By, Nodes,
-                         testing::Values(ProgressBy::thread, ProgressBy::caller,
-                                         ProgressBy::hybrid));
+                         testing::Combine(testing::Values(ProgressBy::thread, ProgressBy::caller,
+                                                          ProgressBy::hybrid),
+                                          testing::Bool()));
 
 TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
   constexpr Rank kRanks = 3;
@@ -140,13 +141,13 @@ TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
   EXPECT_TRUE(links[0]->info().can_sleep);
   std::atomic<int> before{0};
   const auto program = [&](Port& port) {
-    EXPECT_TRUE(port.barrier(kAMinute).ok());  // all have joined
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());  // all have joined
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
     before = receives.load();
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(port.barrier(kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(port.barrier(test::kAMinute).ok());
     EXPECT_EQ(receives, before);
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
@@ -169,7 +170,7 @@ TEST(NodeLink, FallBackToTheOuterLinkWithoutASegment) {
   const auto program = [&](Port& port) {
     EXPECT_STREQ(port.peer_info(1 - port.rank()).name, "inproc");
     EXPECT_FALSE(port.info().shares_memory);
-    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    EXPECT_TRUE(port.barrier(test::kAMinute).ok());
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
@@ -190,7 +191,7 @@ TEST(NodeLink, KeepThePacketsOfARankThatRunsAnotherWeir) {
     ASSERT_TRUE(other->send(0, {&part, 1}));
   }
   auto outer = hub.link(0);
-  Node node = find_node(*outer, 2, kAMinute);
+  Node node = find_node(*outer, 2, test::kAMinute);
   EXPECT_EQ(node.link, nullptr);
   NodeLink link(std::move(outer), std::move(node));
   PacketSizes packets;

@@ -59,6 +59,7 @@ class Weir(CMakePackage, PythonExtension):
         when="+mpi",
         msg="weir has modules for Open MPI and MPICH",
     )
+    depends_on("ucx", when="+mpi")
     depends_on("opencl", when="+opencl")
     depends_on("cuda@12:", type="build", when="+cuda")
 
