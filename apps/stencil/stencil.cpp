@@ -236,9 +236,9 @@ class StencilRun final : public Workload, public WatchedPipeline {
                     });
     pipeline.stage("make", columns, weir::into(tasks),
                    [this, n, inner](std::uint32_t column, const weir::Outlet<Task>& out) {
-                     const T* const x = from_ + column * n + 1;
-                     for (std::size_t i = 0; i < inner; ++i) {
-                       out.put({{x[i], x[i - 1], x[i + 1], x[i - n], x[i + n]}});
+                     const T* const x = from_ + column * n;
+                     for (std::size_t i = 1; i <= inner; ++i) {
+                       out.put({{x[i], x[i - 1], x[i + 1], (x - n)[i], (x + n)[i]}});
                      }
                    },
                    {.ordered = true});

@@ -92,12 +92,21 @@ def one_thing(quick):
                                    "--network", network))
         return Row(name, "us", figure, *peer, target=at_most(most))
 
+    def between_hosts(quick):
+        command = Command.of("remote_weir", "fetch-add", "--count", 500 if quick else 5_000,
+                             "--network", "hosts")
+        ours, over_mpi = (Figure(replace(command, under=("env", f"WEIR_UCX={ucx}", *TWO_HOSTS)))
+                          for ucx in (1, 0))
+        return Row("fetch-and-add on a rank of another host that computes, 8 Gbit/s, median", "us",
+                   ours, over_mpi, "weir over Open MPI", ratio_at_least(2))
+
     by_mpi = Figure(Command.of("fetch_add_mpi", "--count", 2_000 if quick else 20_000))
     return [
         row("fetch-and-add on a rank that computes, median", "fetch-add", 20_000, 2, by_mpi,
             "Open MPI, MPI_Fetch_and_op"),
         row("fetch-and-add on a rank of mpirun that computes, median", "fetch-add", 20_000, 2,
             network="mpirun"),
+        between_hosts(quick),
         row("empty action on another rank, one by one, median", "action", 10_000, 5),
         row("empty actions on another rank, each", "actions", 100_000, 1),
     ]
