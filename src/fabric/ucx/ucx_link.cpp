@@ -128,11 +128,10 @@ class Bell {
   void wait(std::uint32_t value, std::int64_t deadline_ns, const Arm& arm) noexcept {
     {
       sys::Lock lock(mutex_);
-      const auto ended = [&] { return value_.load() != value || !polled_; };
       if (value_.load() != value) return;
       if (polled_) {
         const std::int64_t remaining = until_ns(deadline_ns);
-        if (remaining > 0) condition_.wait_for(lock, std::chrono::nanoseconds(remaining), ended);
+        if (remaining > 0) condition_.wait_for(lock, std::chrono::nanoseconds(remaining));
         return;
       }
       polled_ = true;
