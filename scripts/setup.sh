@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what building, testing and measuring weir needs, from the distribution and PyPI.
 #
-#   scripts/setup.sh [build] [test] [docs] [bench] [lint] [fuzz] [release] [aarch64]  (default: build test)
+#   scripts/setup.sh [build] [test] [docs] [bench] [lint] [fuzz] [release] [aarch64] [cluster]
+#                                        (default: build test; cluster: the daemons of Slurm)
 #   scripts/setup.sh --list [GROUP...]   prints the packages of this distribution, installs nothing
 #   scripts/setup.sh --user              without root: cmake and ninja from PyPI in build/venv; names
 #                                        the packages that are missing for a build
@@ -15,7 +16,7 @@ mode=install
 case "${1:-}" in
   --list) mode=list; shift ;;
   --user) mode=user; shift ;;
-  --help|-h) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  --help|-h) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
   -*) echo "setup: unknown option '$1': choose from --list, --user" >&2; exit 2 ;;
 esac
 groups="${*:-build test}"
@@ -38,6 +39,8 @@ packages_of() {
                 python3-dev gfortran ocl-icd-libopencl1 pocl-opencl-icd mesa-opencl-icd chromium
                 bowtie2-examples opencv-data libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2 libucx-dev python3-yaml
                 $([ -d /usr/share/lmod ] || echo environment-modules)" ;;  # one excludes the other
+    "debian cluster") echo "slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
+                   $(! apt-cache show slurm-wlm-mpi-plugins >/dev/null 2>&1 || echo slurm-wlm-mpi-plugins)" ;;
     "debian docs") echo "doxygen python3-sphinx python3-breathe python3-myst-parser furo" ;;
     "debian bench") echo "libconcurrentqueue-dev libstarpu-dev libtbb-dev ocl-icd-opencl-dev pocl-opencl-icd
                  libopenmpi-dev openmpi-bin gfortran libcoarrays-openmpi-dev
@@ -56,9 +59,9 @@ packages_of() {
     "arch build") echo "gcc cmake ninja pkgconf hwloc fmt spdlog nlohmann-json protozero cli11
                  opencl-headers openblas lapacke libpng libjpeg-turbo zlib python-numpy python-scipy" ;;
     "arch test") echo "gtest binutils gcc-fortran ocl-icd pocl chromium openmpi iproute2" ;;
-    *" build"|*" test"|*" docs"|*" bench"|*" lint"|*" fuzz"|*" release"|*" aarch64")
+    *" build"|*" test"|*" docs"|*" bench"|*" lint"|*" fuzz"|*" release"|*" aarch64"|*" cluster")
       echo "setup: there is no list of '$1' for this distribution; see that of Debian in $0" >&2 ;;
-    *) echo "setup: unknown group '$1': choose from build, test, docs, bench, lint, fuzz, release, aarch64" >&2; exit 2 ;;
+    *) echo "setup: unknown group '$1': choose from build, test, docs, bench, lint, fuzz, release, aarch64, cluster" >&2; exit 2 ;;
   esac
 }
 
