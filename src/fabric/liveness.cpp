@@ -157,9 +157,9 @@ void Liveness::check_peer(Rank rank, const Receive& receive) noexcept {
     mark_lost(rank, std::move(why));
   } else if (peers_[rank].sends_heartbeats && membership_.lost_after_ns > 0 &&
              silent > membership_.lost_after_ns) {
-    std::array<char, 64> text{};
-    fmt::format_to_n(text.data(), text.size() - 1, "has not answered for {} ms",
-                     silent / 1'000'000);
+    std::array<char, 128> text{};
+    fmt::format_to_n(text.data(), text.size() - 1, "has not answered for {} ms over {}",
+                     silent / 1'000'000, link_.peer_info(rank).name);
     mark_lost(rank, reason(text.data()));
   }
 }
