@@ -491,7 +491,8 @@ class WorkerLink final : public UcxLink {
   /// UCX complains about messages that were not received.
   void drop_messages() noexcept {
     DroppingSink none;
-    while (take_messages() || progress()) deliver(none, kArrivals);
+    const std::int64_t deadline = monotonic_ns() + kPatience;
+    while ((take_messages() || progress()) && monotonic_ns() < deadline) deliver(none, kArrivals);
   }
 
   LinkInfo info_;
