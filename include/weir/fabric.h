@@ -28,12 +28,13 @@ typedef struct weir_fabric_options {
   /**
    * How the ranks communicate; NULL: WEIR_TRANSPORT, or else auto.
    *
-   *   auto     that of the launcher; under mpirun, ranks of one machine share memory, and MPI
-   *            connects the machines
+   *   auto     that of the launcher; under mpirun, ranks of one machine share memory, and UCX
+   *            connects the machines, or MPI if a rank has no UCX
    *   self     this process is the only rank
    *   inproc   all ranks are threads of one process: weir_fabric_simulate()
    *   shm      processes of one machine, started by weir_fabric_launch(): `weir run --ranks`
    *   mpi      processes started by mpirun, by Open MPI or MPICH; MPI connects all of them
+   *   ucx      the same processes; UCX connects all of them
    */
   const char* transport;
   /**
@@ -143,8 +144,9 @@ WEIR_API unsigned weir_fabric_ranks(const weir_fabric* fabric);
 /** Returns whether a rank is in the fabric: it is not lost and has not left. */
 WEIR_API bool weir_fabric_is_alive(const weir_fabric* fabric, unsigned rank);
 /**
- * Returns what connects this rank to a rank: "shm", "mpi (Open MPI 4.1.4)", "inproc", or "self" for
- * this rank; NULL if there is no such rank. The text lives as long as the fabric.
+ * Returns what connects this rank to a rank: "shm", "ucx (1.13.1)", "mpi (Open MPI 4.1.4)",
+ * "inproc", or "self" for this rank; NULL if there is no such rank. The text lives as long as the
+ * fabric.
  */
 WEIR_API const char* weir_fabric_link(const weir_fabric* fabric, unsigned rank);
 

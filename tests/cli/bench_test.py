@@ -122,6 +122,32 @@ class Balance(unittest.TestCase):
         self.assertRegex(result.stderr, r"^weir: no backend 'nosuch'[^\n]*\n$")
 
 
+class Messages(unittest.TestCase):
+    """Figure 2 of paper 003: bandwidth by the size of a message."""
+
+    def test_three_ways_of_all_sizes(self):
+        result = bench("messages", "--ranks", "2", "--sizes", "8,256,4096", "--repeat", "1")
+        self.assertEqual((result["link"], result["ranks"]), ("shm", 2))
+        self.assertEqual([point["bytes"] for point in result["points"]], [8, 256, 4096])
+        for point in result["points"]:
+            for name in ("messages_gb_per_s", "puts_gb_per_s", "half_round_trip_s", "put_s"):
+                self.assertGreater(point[name], 0, name)
+        joined = [point["joined_gb_per_s"] for point in result["points"]]
+        self.assertGreater(min(joined[:2]), 0)
+        self.assertIsNone(joined[2], "a conveyor has items of at most 256 bytes")
+
+    def test_a_text_names_the_link(self):
+        result = weir("bench", "messages", "--ranks", "3", "--sizes", "12", "--repeat", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("messages from rank 0 to rank 1 over shm", result.stdout)
+        self.assertRegex(result.stdout, r"\n +12 .* - ", "12 is not a multiple of 8")
+
+    def test_one_rank_is_not_enough(self):
+        result = weir("bench", "messages")
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertRegex(result.stderr, r"^weir: messages need two ranks: [^\n]*--ranks 2[^\n]*\n$")
+
+
 class Overlap(unittest.TestCase):
     """Figure 4b."""
 

@@ -11,9 +11,9 @@ import sys
 
 # Environment -> words of the message.
 WRONG = (
-    ("WEIR_TRANSPORT=xyz", "WEIR_TRANSPORT is 'xyz': choose from auto, self, shm, mpi"),
+    ("WEIR_TRANSPORT=xyz", "WEIR_TRANSPORT is 'xyz': choose from auto, self, shm, mpi, ucx"),
     ("WEIR_TRANSPORT=mpi", "not started by mpirun"),
-    ("WEIR_TRANSPORT=inproc", "WEIR_TRANSPORT is 'inproc': choose from auto, self, shm, mpi"),
+    ("WEIR_TRANSPORT=inproc", "WEIR_TRANSPORT is 'inproc': choose from auto, self, shm, mpi, ucx"),
     ("WEIR_TRANSPORT=shm", "WEIR_RANKS is ''"),
     ("WEIR_SEGMENT=0 WEIR_RANK=0 WEIR_RANKS=2", "descriptor 0 is not a segment of a fabric of 2 ranks"),
     ("WEIR_SEGMENT=x WEIR_RANK=0 WEIR_RANKS=2", "WEIR_SEGMENT is 'x'"),

@@ -8,6 +8,7 @@
 
 #include "bench/balance.hpp"
 #include "bench/experiments.hpp"
+#include "bench/messages.hpp"
 #include "command.hpp"
 #include "command_line.hpp"
 #include "description.hpp"
@@ -42,6 +43,7 @@ class BenchCommand final : public Command {
         "  weir bench spatial --domains host\n"
         "  weir bench overhead --json\n"
         "  weir bench balance --domains host:cores=1,sim:speed=0.5\n"
+        "  weir bench messages --ranks 2\n"
         "  weir bench figures --apps cholesky --n 2048 -o cholesky\n");
     for (const auto& experiment : experiments_) {
       CLI::App* const command = app.add_subcommand(experiment->name(), experiment->summary());
@@ -64,6 +66,9 @@ class BenchCommand final : public Command {
     balance_command_ = app.add_subcommand(
         "balance", "Distribute Asian options of unequal work over unequal domains and over ranks");
     balance_.add_options(*balance_command_);
+    messages_command_ = app.add_subcommand(
+        "messages", "Bandwidth and latency between two ranks by the size of a message");
+    messages_.add_options(*messages_command_);
   }
 
   ExitCode run() override {
@@ -75,6 +80,7 @@ class BenchCommand final : public Command {
       balance_.run();
       return ExitCode::ok;
     }
+    if (messages_command_->parsed()) return messages_.run();
     std::size_t selected = 0;
     while (!commands_[selected]->parsed()) ++selected;
     bench::Experiment& experiment = *experiments_[selected];
@@ -134,6 +140,8 @@ class BenchCommand final : public Command {
   CLI::App* figures_command_ = nullptr;
   bench::Balance balance_;
   CLI::App* balance_command_ = nullptr;
+  bench::Messages messages_;
+  CLI::App* messages_command_ = nullptr;
   std::string domains_;
   std::size_t repeat_ = 0;  ///< 0: the usual
   bool json_ = false;

@@ -235,7 +235,7 @@ TEST(Robustness, ABadVariableIsRefusedByName) {
   EXPECT_EQ(opened_with("WEIR_SPIN_US", ""), "ok");
   // Those of fabrics, too, though the runtime is in none.
   EXPECT_EQ(opened_with("WEIR_TRANSPORT", "tcp"),
-            "WEIR_TRANSPORT is 'tcp': choose from auto, self, shm, mpi");
+            "WEIR_TRANSPORT is 'tcp': choose from auto, self, shm, mpi, ucx");
   EXPECT_EQ(opened_with("WEIR_PROGRESS", "never"),
             "WEIR_PROGRESS is 'never': choose from thread, caller, hybrid");
   EXPECT_EQ(opened_with("WEIR_LOST_AFTER_MS", "1s"),
