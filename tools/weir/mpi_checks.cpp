@@ -57,7 +57,7 @@ std::string other_build(void* opened, const char* symbol, const std::string& bui
 std::string open_mpi_library(const std::string& path, const std::string& build) {
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (opened == nullptr) return std::string("-") + dlerror();
-  const std::string other = other_build(opened, "weir_mpi_link_build", build);
+  std::string other = other_build(opened, "weir_mpi_link_build", build);
   if (!other.empty()) return other;
   const auto version =
       reinterpret_cast<int (*)(char*, int*)>(dlsym(opened, "MPI_Get_library_version"));
@@ -71,7 +71,7 @@ std::string open_mpi_library(const std::string& path, const std::string& build) 
 std::string open_ucx_library(const std::string& path, const std::string& build) {
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (opened == nullptr) return std::string("-") + dlerror();
-  const std::string other = other_build(opened, "weir_ucx_link_build", build);
+  std::string other = other_build(opened, "weir_ucx_link_build", build);
   if (!other.empty()) return other;
   const auto version = reinterpret_cast<const char* (*)()>(dlsym(opened, "ucp_get_version_string"));
   return std::string("+") + (version != nullptr ? version() : "");
