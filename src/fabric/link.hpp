@@ -134,6 +134,9 @@ class Link {
   virtual bool receive(PacketSink& sink) noexcept = 0;
   /// Returns whether all sent packets have left this process.
   virtual bool drained() noexcept { return true; }
+  /// Called when a packet of a rank has arrived by another link: what this link has sent to the
+  /// rank before, it has received.
+  virtual void note_joined(Rank) noexcept {}
   /// Registers a function to call before the program shuts down the network beneath this link,
   /// which a program that initialised MPI itself may do.
   virtual void call_before_end(void (* /*leave*/)()) noexcept {}

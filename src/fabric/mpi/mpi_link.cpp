@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "base/threads.hpp"
+#include "fabric/buffered_link.hpp"
 #include "fabric/link.hpp"
 #include "fabric/link_library.hpp"
 #include "fabric/mpi/mpi_library.hpp"
-#include "fabric/packet_buffers.hpp"
 
 namespace weir::rt {
 
@@ -178,10 +178,10 @@ std::string name_of_library() {
   return "mpi (" + name + ")";
 }
 
-class MpiLink final : public Link {
+class MpiLink final : public BufferedLink<Link> {
  public:
   MpiLink(MPI_Comm communicator, bool own_communicator)
-      : communicator_(communicator), own_communicator_(own_communicator), buffers_(kSends) {
+      : BufferedLink(kSends), communicator_(communicator), own_communicator_(own_communicator) {
     int rank = 0, ranks = 1;
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank);
@@ -230,31 +230,6 @@ class MpiLink final : public Link {
   }
 
   const LinkInfo& info() const noexcept override { return info_; }
-
-  bool send(Rank to, Parts parts) noexcept override {
-    if (!reachable(to)) return true;
-    if (!room_to_send(to)) return false;
-    PacketBuffer buffer = buffers_.take();
-    if (buffer == nullptr) return false;
-    const std::size_t bytes = join_parts(parts, buffer.get());
-    start_send(to, std::move(buffer), 0, bytes);
-    return true;
-  }
-
-  std::byte* reserve(Rank, std::size_t bytes) noexcept override { return buffers_.reserve(bytes); }
-
-  void unreserve(std::byte* memory) noexcept override { buffers_.unreserve(memory); }
-
-  bool send_reserved(Rank to, Parts parts) noexcept override {
-    if (!reachable(to)) {
-      unreserve(const_cast<std::byte*>(parts.back().data()));
-      return true;
-    }
-    if (!room_to_send(to)) return false;
-    ReservedPacket packet = PacketBuffers::join_reserved(parts);
-    start_send(to, std::move(packet.buffer), packet.first, packet.bytes);
-    return true;
-  }
 
   bool receive(PacketSink& sink) noexcept override {
     bool any = false;
@@ -320,23 +295,25 @@ class MpiLink final : public Link {
     if (own_communicator_ && all_left) MPI_Comm_free(&communicator_);
   }
 
-  bool reachable(Rank rank) const noexcept { return peers_[rank].why.empty() && !peers_[rank].cut; }
+  bool is_reachable(Rank rank) const noexcept override {
+    return peers_[rank].why.empty() && !peers_[rank].cut;
+  }
 
-  bool room_to_send(Rank to) noexcept {
+  bool has_room(Rank to) noexcept override {
     const auto full = [&] { return free_.empty() || peers_[to].sends == kSendsToOne; };
     if (full()) complete_sends();
     return !full();
   }
 
-  void start_send(Rank to, PacketBuffer buffer, std::size_t first, std::size_t bytes) noexcept {
+  void start_send(Rank to, BufferedPacket packet) noexcept override {
     const std::size_t slot = free_.back();
-    const int error = MPI_Isend(buffer.get() + first, static_cast<int>(bytes), MPI_BYTE,
-                                static_cast<int>(to), kTag, communicator_, &sends_[slot]);
+    const int error = MPI_Isend(packet.buffer.get() + packet.first, static_cast<int>(packet.bytes),
+                                MPI_BYTE, static_cast<int>(to), kTag, communicator_, &sends_[slot]);
     if (error != MPI_SUCCESS) {
-      buffers_.recycle(std::move(buffer));
+      buffers_.recycle(std::move(packet.buffer));
       return give_up(to, error);
     }
-    outgoing_[slot] = std::move(buffer);
+    outgoing_[slot] = std::move(packet.buffer);
     free_.pop_back();
     targets_[slot] = to;
     ++peers_[to].sends;
@@ -471,8 +448,6 @@ class MpiLink final : public Link {
 
   // Separate: a packet's receiver may send.
   Tested arrived_, sent_;
-
-  PacketBuffers buffers_;
 
   sys::Mutex mutex_;  // held while the bell changes
   std::condition_variable_any condition_;

@@ -20,7 +20,7 @@ class NodeLink::FromNode final : public PacketSink {
 
   void packet(Rank from, std::span<const std::byte> bytes) noexcept override {
     const Rank rank = link_.ranks_[from];
-    link_.note_joined(rank);
+    link_.note_near(rank);
     sink_.packet(rank, bytes);
   }
 
@@ -150,10 +150,11 @@ bool NodeLink::receive_early(PacketSink& sink) noexcept {
   return any;
 }
 
-void NodeLink::note_joined(Rank rank) noexcept {
+void NodeLink::note_near(Rank rank) noexcept {
   if (joined_[rank]) return;
   joined_[rank] = true;
   --to_join_;
+  outer_->note_joined(rank);
 }
 
 // ---- Liveness -----------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ std::string NodeLink::why_lost(Rank rank) noexcept {
 void NodeLink::cut(Rank rank, bool announced) noexcept {
   if (const auto local = node_.local[rank]) {
     node_.link->cut(*local, announced);
-    note_joined(rank);
+    note_near(rank);
   }
   outer_->cut(rank, announced);
 }

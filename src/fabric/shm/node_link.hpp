@@ -65,7 +65,7 @@ class NodeLink final : public Link {
   /// The link that has the windows and the bell of this rank.
   Link& near() const noexcept { return node_.link ? *node_.link : *outer_; }
   bool receive_early(PacketSink& sink) noexcept;
-  void note_joined(Rank rank) noexcept;
+  void note_near(Rank rank) noexcept;
 
   const std::unique_ptr<Link> outer_;
   Node node_;

@@ -32,9 +32,9 @@
 #include <unistd.h>
 
 #include "base/threads.hpp"
+#include "fabric/buffered_link.hpp"
 #include "fabric/link.hpp"
 #include "fabric/link_library.hpp"
-#include "fabric/packet_buffers.hpp"
 #include "fabric/ucx/ucx_library.hpp"
 
 namespace weir::rt {
@@ -59,7 +59,7 @@ std::int64_t until_ns(std::int64_t deadline_ns) noexcept {
   return std::min(deadline_ns - monotonic_ns(), kHour);
 }
 
-[[noreturn]] void fail(const char* function, ucs_status_t status) {
+[[noreturn]] void throw_failure(const char* function, ucs_status_t status) {
   throw std::runtime_error(std::string(function) + "() failed: " + ucs_status_string(status));
 }
 
@@ -83,12 +83,12 @@ class Worker {
     context.estimated_num_eps = ranks;
     ucp_config_t* config = nullptr;
     if (const ucs_status_t read = ucp_config_read(nullptr, nullptr, &config); read != UCS_OK) {
-      fail("ucp_config_read", read);
+      throw_failure("ucp_config_read", read);
     }
     prefer_eager_sockets(config);
     const ucs_status_t begun = ucp_init(&context, config, &context_);
     ucp_config_release(config);
-    if (begun != UCS_OK) fail("ucp_init", begun);
+    if (begun != UCS_OK) throw_failure("ucp_init", begun);
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -97,7 +97,7 @@ class Worker {
     if (made == UCS_OK) made = ucp_worker_get_address(worker_, &address_, &address_bytes_);
     if (made == UCS_OK) return;
     end();
-    fail("ucp_worker_create", made);
+    throw_failure("ucp_worker_create", made);
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -138,8 +138,8 @@ class Bell {
 
   std::uint32_t value() const noexcept { return value_.load(); }
 
-  /// `arm`: returns the descriptor to poll, -1 if there is none, or nothing if there is something
-  /// to do.
+  /// `arm` returns the descriptor to poll, -1 when the worker has been destroyed, or nullopt when
+  /// the worker has events.
   template <class Arm>
   void wait(std::uint32_t value, std::int64_t deadline_ns, const Arm& arm) noexcept {
     {
@@ -193,10 +193,10 @@ class DroppingSink final : public PacketSink {
   void packet(Rank, std::span<const std::byte>) noexcept override {}
 };
 
-class WorkerLink final : public UcxLink {
+class WorkerLink final : public BufferedLink<UcxLink> {
  public:
   /// Throws std::runtime_error.
-  WorkerLink(Rank rank, Rank ranks) : peers_(ranks), buffers_(kSends) {
+  WorkerLink(Rank rank, Rank ranks) : BufferedLink(kSends), peers_(ranks) {
     worker_.emplace(ranks);
     unsigned major = 0, minor = 0, release = 0;
     ucp_get_version(&major, &minor, &release);
@@ -240,33 +240,13 @@ class WorkerLink final : public UcxLink {
 
   void begin(std::unique_ptr<Link> starter) noexcept override { starter_ = std::move(starter); }
 
+  void note_joined(Rank rank) noexcept override {
+    if (!std::exchange(peers_[rank].joined, true)) ++joined_;
+  }
+
   // ---- Packets ----------------------------------------------------------------------------------
 
   const LinkInfo& info() const noexcept override { return info_; }
-
-  bool send(Rank to, Parts parts) noexcept override {
-    if (!reachable(to)) return true;
-    if (!has_room(to)) return false;
-    PacketBuffer buffer = buffers_.take();
-    if (buffer == nullptr) return false;
-    const std::size_t bytes = join_parts(parts, buffer.get());
-    start_send(to, {std::move(buffer), 0, bytes});
-    return true;
-  }
-
-  std::byte* reserve(Rank, std::size_t bytes) noexcept override { return buffers_.reserve(bytes); }
-
-  void unreserve(std::byte* memory) noexcept override { buffers_.unreserve(memory); }
-
-  bool send_reserved(Rank to, Parts parts) noexcept override {
-    if (!reachable(to)) {
-      unreserve(const_cast<std::byte*>(parts.back().data()));
-      return true;
-    }
-    if (!has_room(to)) return false;
-    start_send(to, PacketBuffers::join_reserved(parts));
-    return true;
-  }
 
   bool receive(PacketSink& sink) noexcept override {
     bool progressed = receive_from_starter();
@@ -307,6 +287,7 @@ class WorkerLink final : public UcxLink {
   void cut(Rank rank, bool announced) noexcept override {
     Peer& peer = peers_[rank];
     peer.cut = true;
+    note_joined(rank);
     const ucs_status_ptr_t request = close(peer, UCP_EP_CLOSE_FLAG_FORCE);
     if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);  // when it has completed
     starter_->cut(rank, announced);
@@ -333,7 +314,7 @@ class WorkerLink final : public UcxLink {
     std::size_t sends = 0;
     std::string why;  ///< why the rank is lost
     bool cut = false;
-    bool has_sent = false;  ///< it has sent a packet
+    bool joined = false;  ///< it has what the starter has sent to it
 
     void fail(ucs_status_t status) noexcept {
       if (why.empty()) why = reason("cannot be reached: UCX says ", ucs_status_string(status));
@@ -352,9 +333,11 @@ class WorkerLink final : public UcxLink {
     ucs_status_t status = UCS_OK;
   };
 
-  bool reachable(Rank rank) const noexcept { return peers_[rank].why.empty() && !peers_[rank].cut; }
+  bool is_reachable(Rank rank) const noexcept override {
+    return peers_[rank].why.empty() && !peers_[rank].cut;
+  }
 
-  bool has_room(Rank to) noexcept {
+  bool has_room(Rank to) noexcept override {
     const auto full = [&] { return free_.empty() || peers_[to].sends == kSendsToOne; };
     if (full()) progress();
     return !full();
@@ -365,14 +348,14 @@ class WorkerLink final : public UcxLink {
     return ucp_worker_progress(worker_->get()) != 0;
   }
 
-  /// Other ranks may not have received what this rank sent to connect, until they send packets.
+  /// Until they join, the starter may have to make progress for what this rank sent to connect.
   bool receive_from_starter() noexcept {
-    if (senders_ + 1 == info_.ranks) return false;
+    if (joined_ + 1 == info_.ranks) return false;
     DroppingSink none;
     return starter_->receive(none);
   }
 
-  void start_send(Rank to, ReservedPacket packet) noexcept {
+  void start_send(Rank to, BufferedPacket packet) noexcept override {
     Send& send = *free_.back();
     send.to = to;
     send.buffer = std::move(packet.buffer);
@@ -459,7 +442,7 @@ class WorkerLink final : public UcxLink {
     Peer& peer = peers_[arrival.from];
     if (peer.cut) return;
     if (arrival.status != UCS_OK) return peer.fail(arrival.status);
-    if (!std::exchange(peer.has_sent, true)) ++senders_;
+    note_joined(arrival.from);
     sink.packet(arrival.from, {arrival.buffer.get(), arrival.bytes});
   }
 
@@ -476,7 +459,8 @@ class WorkerLink final : public UcxLink {
   void close_endpoints() noexcept {
     std::vector<ucs_status_ptr_t> requests(peers_.size());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      requests[i] = close(peers_[i], reachable(static_cast<Rank>(i)) ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
+      requests[i] =
+          close(peers_[i], is_reachable(static_cast<Rank>(i)) ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
     }
     const std::int64_t deadline = monotonic_ns() + kPatience;
     for (const ucs_status_ptr_t request : requests) {
@@ -499,13 +483,12 @@ class WorkerLink final : public UcxLink {
   std::unique_ptr<Link> starter_;
   bool has_left_ = false;
   std::deque<Peer> peers_;
-  std::size_t senders_ = 0;  ///< ranks that have sent a packet
+  std::size_t joined_ = 0;  ///< other ranks that have
 
   std::array<Send, kSends> sends_;
   std::vector<Send*> free_;
   std::array<Arrival, kArrivals> arrivals_;
   std::vector<Arrival*> unused_, arrived_;  ///< arrived_: in the order in which UCX matched them
-  PacketBuffers buffers_;
 
   Bell bell_;
   sys::Mutex ucx_mutex_;  ///< held during calls of UCX

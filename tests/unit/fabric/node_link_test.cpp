@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -67,6 +68,30 @@ class PollingLink final : public test::ForwardingLink {
   LinkInfo info_;
 };
 
+/// Sleeps until ring(), if without a deadline, and says when a thread does.
+class AlarmLink final : public test::ForwardingLink {
+ public:
+  using ForwardingLink::ForwardingLink;
+
+  std::uint32_t bell() const noexcept override { return bell_.load(); }
+  void wait(std::uint32_t bell, std::int64_t deadline_ns) noexcept override {
+    if (deadline_ns != sys::kNever) return;
+    sleeps_.release();
+    bell_.wait(bell);
+  }
+  void wake() noexcept override { ring(); }
+
+  void ring() noexcept {
+    ++bell_;
+    bell_.notify_all();
+  }
+  void await_sleeper() noexcept { sleeps_.acquire(); }
+
+ private:
+  std::atomic<std::uint32_t> bell_{0};
+  std::counting_semaphore<> sleeps_{0};
+};
+
 /// How ranks make progress, and whether the outer link can sleep.
 class Nodes : public testing::TestWithParam<std::tuple<ProgressBy, bool>> {};
 
@@ -126,6 +151,27 @@ INSTANTIATE_TEST_SUITE_P(By, Nodes,
                          testing::Combine(testing::Values(ProgressBy::thread, ProgressBy::caller,
                                                           ProgressBy::hybrid),
                                           testing::Bool()));
+
+/// Ranks 0 and 1 are a node, and rank 2 is reached by the outer link.
+TEST(NodeLink, WhatWakesTheOuterLinkWakesThreadsThatSleepInTheNode) {
+  constexpr Rank kRanks = 3;
+  InprocHub hub(kRanks, 0);
+  std::vector<std::unique_ptr<Link>> outer;
+  for (Rank rank = 0; rank < kRanks; ++rank) outer.push_back(hub.link(rank));
+  auto alarm = std::make_unique<AlarmLink>(std::move(outer[0]));
+  AlarmLink& first = *alarm;
+  outer[0] = std::move(alarm);
+  auto links = in_nodes(std::move(outer), 2);
+  ASSERT_TRUE(links[0]->info().can_sleep);
+  for (int i = 0; i < 3; ++i) {
+    std::thread sleeper([&, bell = links[0]->bell()] {
+      while (links[0]->bell() == bell) links[0]->wait(bell, sys::kNever);
+    });
+    first.await_sleeper();  // the watch sleeps on behalf of the thread
+    first.ring();
+    sleeper.join();
+  }
+}
 
 TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
   constexpr Rank kRanks = 3;

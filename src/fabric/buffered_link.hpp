@@ -1,4 +1,4 @@
-// Buffers of packets for links whose network library reads and writes memory of the process.
+// What links have in common whose network library reads and writes memory of the process.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ inline std::size_t join_parts(Parts parts, std::byte* to) noexcept {
   return bytes;
 }
 
-/// A reserved packet in its buffer: where it begins, and its size.
-struct ReservedPacket {
+/// A packet in its buffer: where it begins, and its size.
+struct BufferedPacket {
   PacketBuffer buffer;
   std::size_t first, bytes;
 };
@@ -87,7 +87,7 @@ class PacketBuffers {
   void unreserve(std::byte* memory) noexcept { recycle(PacketBuffer(memory - kReservedFront)); }
 
   /// Writes the other parts before the reserved memory, which is the last part.
-  static ReservedPacket join_reserved(Parts parts) noexcept {
+  static BufferedPacket join_reserved(Parts parts) noexcept {
     const auto body = parts.back();
     const Parts others = parts.first(parts.size() - 1);
     std::byte* const memory = const_cast<std::byte*>(body.data());
@@ -100,6 +100,47 @@ class PacketBuffers {
  private:
   sys::Mutex mutex_;
   std::vector<PacketBuffer> unused_ WEIR_GUARDED_BY(mutex_);  ///< at most its capacity
+};
+
+/// Sends packets from buffers, which return when the network library has read them. `Base` is Link
+/// or an interface derived from it.
+template <class Base>
+class BufferedLink : public Base {
+ public:
+  bool send(Rank to, Parts parts) noexcept final {
+    if (!is_reachable(to)) return true;
+    if (!has_room(to)) return false;
+    PacketBuffer buffer = buffers_.take();
+    if (buffer == nullptr) return false;
+    const std::size_t bytes = join_parts(parts, buffer.get());
+    start_send(to, {std::move(buffer), 0, bytes});
+    return true;
+  }
+
+  std::byte* reserve(Rank, std::size_t bytes) noexcept final { return buffers_.reserve(bytes); }
+  void unreserve(std::byte* memory) noexcept final { buffers_.unreserve(memory); }
+
+  bool send_reserved(Rank to, Parts parts) noexcept final {
+    if (!is_reachable(to)) {
+      unreserve(const_cast<std::byte*>(parts.back().data()));
+      return true;
+    }
+    if (!has_room(to)) return false;
+    start_send(to, PacketBuffers::join_reserved(parts));
+    return true;
+  }
+
+ protected:
+  /// `sends`: maximum in flight.
+  explicit BufferedLink(std::size_t sends) : buffers_(sends) {}
+
+  virtual bool is_reachable(Rank rank) const noexcept = 0;
+  /// Returns whether a send to a rank can start now; may make progress.
+  virtual bool has_room(Rank to) noexcept = 0;
+  /// Only to a reachable rank for which there is room. Recycles the buffer at the end of the send.
+  virtual void start_send(Rank to, BufferedPacket packet) noexcept = 0;
+
+  PacketBuffers buffers_;
 };
 
 }  // namespace weir::rt
