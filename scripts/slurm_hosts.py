@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from two_hosts import CANNOT, CannotBeMade, Hosts, UCX
+from two_hosts import CANNOT, UCX, CannotBeMade, Hosts, run_to_end
 
 TOOLS = ("ip", "nsenter", "unshare", "munged", "slurmctld", "slurmd", "srun", "sinfo")
 PATIENCE_S = 30  # for the daemons
@@ -56,6 +56,7 @@ class Cluster:
     def __init__(self, hosts, folder, cpus):
         self.hosts, self.folder, self.daemons = hosts, Path(folder), []
         self.settings = self.folder / "slurm.conf"
+        self.variables = {**UCX, "SLURM_CONF": str(self.settings)}
         nodes = "\n".join(f"NodeName={name} NodeAddr={address} CPUs={cpus} State=UNKNOWN"
                           for name, address in zip(hosts.names, hosts.addresses))
         self.settings.write_text(CONFIGURATION.format(
@@ -89,7 +90,8 @@ class Cluster:
     def begin(self, number, *words):
         log = (self.folder / f"{words[0]}.{number}.out").open("wb")
         self.daemons.append(subprocess.Popen(self.inside(number, *words), stdout=log, stderr=log,
-                                             env=self.environment(), start_new_session=True))
+                                             env={**os.environ, **self.variables},
+                                             start_new_session=True))
 
     def inside(self, number, *words):
         name = self.hosts.names[number]
@@ -101,22 +103,23 @@ class Cluster:
         return ["nsenter", f"--net=/run/netns/{name}", "unshare", "--uts", "--mount", "sh", "-c",
                 enter, *map(str, words)]
 
-    def environment(self):
-        return {**os.environ, **UCX, "SLURM_CONF": str(self.settings)}
-
     def idle(self):
         said = subprocess.run(self.inside(0, "sinfo", "-h", "-o", "%D %t"), capture_output=True,
-                              text=True, check=False, env=self.environment()).stdout
+                              text=True, check=False, env={**os.environ, **self.variables}).stdout
         return said.strip() == "2 idle"
 
     def await_that(self, done, what):
+        """Waits until the daemons are ready, or the last of them has ended, or PATIENCE_S."""
         deadline = time.monotonic() + PATIENCE_S
         while not done():
-            if time.monotonic() > deadline:
-                logs = [f"{log.name}: {lines[-1]}" for log in sorted(self.folder.glob("*.log"))
-                        if (lines := log.read_text(errors="replace").splitlines())]
-                raise CannotBeMade("; ".join([f"{what} did not start within {PATIENCE_S} s", *logs]))
-            time.sleep(0.1)
+            try:
+                self.daemons[-1].wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() < deadline:
+                    continue
+            logs = [f"{log.name}: {lines[-1]}" for log in sorted(self.folder.glob("*.log"))
+                    if (lines := log.read_text(errors="replace").splitlines())]
+            raise CannotBeMade("; ".join([f"{what} did not start within {PATIENCE_S} s", *logs]))
 
     def __exit__(self, *_):
         for daemon in reversed(self.daemons):
@@ -137,14 +140,8 @@ def run(hosts, interface, ranks, program):
             # The hosts have one table of processes, by which ranks would find each other's memory.
             variables = {"WEIR_NODE_SIZE": str((ranks + 1) // 2)}
             words = ("srun", f"--mpi={interface}", "-N2", f"-n{ranks}", "--distribution=block")
-            process = subprocess.Popen(cluster.inside(0, *words, *program),
-                                       env={**cluster.environment(), **variables})
-            try:
-                return process.wait()
-            finally:
-                if process.poll() is None:
-                    process.terminate()
-                    process.wait()
+            return run_to_end(cluster.inside(0, *words, *program),
+                              {**cluster.variables, **variables})
 
 
 def main(arguments):
@@ -156,14 +153,14 @@ def main(arguments):
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     if not options.program:
-        parser.error("which program?")
+        parser.error("name the program")
     try:
         if os.geteuid() != 0:
             raise CannotBeMade("network namespaces need root")
         for tool in TOOLS:
             if shutil.which(tool) is None:
                 raise CannotBeMade(f"{tool} is not installed")
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         with Hosts(options.mbit, False) as hosts:
             return run(hosts, options.interface, options.n, options.program)
     except CannotBeMade as error:

@@ -146,8 +146,19 @@ def check_machine(mpi, mbit):
             raise CannotBeMade(f"{tool} is not installed")
 
 
+def run_to_end(words, variables):
+    """Returns the status of a program, which has ended then, also after an exception."""
+    process = subprocess.Popen(words, env={**os.environ, **variables})
+    try:
+        return process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
 def run(hosts, mpi, program):
-    """Returns the status of the program, which is gone then."""
+    """Returns the status of the program."""
     with tempfile.TemporaryDirectory(prefix="weir-hosts-") as folder:
         agent = Path(folder, "agent")
         agent.write_text(AGENT.format(enter=" ".join(hosts.enter(1)), name=hosts.names[1]),
@@ -158,14 +169,7 @@ def run(hosts, mpi, program):
         inside = [*hosts.enter(0), f'hostname {name}; exec "$0" "$@"']
         # The hosts have one table of processes, by which ranks would find the memory of each other.
         alone = {"WEIR_NODE_SIZE": "1"}
-        process = subprocess.Popen([*inside, *words, *program],
-                                   env={**os.environ, **alone, **variables})
-        try:
-            return process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
+        return run_to_end([*inside, *words, *program], {**alone, **variables})
 
 
 def main(arguments):

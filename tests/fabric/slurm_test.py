@@ -10,17 +10,16 @@ is skipped and says why.
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 HOSTS = Path(__file__).resolve().parents[2] / "scripts" / "slurm_hosts.py"
 SKIPPED = 77
 PATIENCE_S = 100
 RANKS = 4
-ENDLESS = 987_654_321  # a number by which its processes are found
 
 
 def start(interface, *program):
@@ -68,30 +67,22 @@ def check_application(weir):
     print("laplacian: verified")
 
 
-def ranks_of_endless(weir):
-    """Not srun and what starts it, whose arguments are the same."""
-    found = subprocess.run(["pgrep", "-f", f"^{weir} run .*{ENDLESS}"], capture_output=True, text=True,
-                           check=False)
-    return found.stdout.split()
-
-
 def check_signal(weir):
     """srun passes SIGTERM on: all ranks end, and none remains on a host."""
-    process = start("pmix", weir, "run", "laplacian", "--n", 32, "--iterations", ENDLESS, "--domains",
-                    "host:cores=1", "--repeat", 1)
-    deadline = time.monotonic() + PATIENCE_S
-    while len(ranks_of_endless(weir)) < RANKS:
-        if time.monotonic() > deadline or process.poll() is not None:
-            process.terminate()
-            sys.exit(f"the ranks have not started: {process.communicate()}")
-        time.sleep(0.1)
-    time.sleep(1)
+    endless = f'echo $$; exec "{weir}" run laplacian --n 32 --iterations 100000000 --repeat 1'
+    process = start("pmix", "sh", "-c", f"{endless} --domains host:cores=1")
+    ranks = []
+    while len(ranks) < RANKS:
+        line = process.stdout.readline()
+        if not line:
+            sys.exit(f"the ranks have not started: {process.stderr.read()}")
+        ranks.append(os.pidfd_open(int(line)))  # the hosts share the numbers of processes
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE_S)
-    while ranks_of_endless(weir):
-        if time.monotonic() > deadline:
-            sys.exit(f"ranks remain: {ranks_of_endless(weir)}")
-        time.sleep(0.1)
+    for rank in ranks:
+        if not select.select([rank], [], [], PATIENCE_S)[0]:
+            sys.exit("a rank remains")
+        os.close(rank)
     print("SIGTERM: all ranks have ended")
 
 

@@ -60,6 +60,14 @@ def run(mpi, weir, what, options):
     return json.loads(output), int(over.group(1))
 
 
+def ends_within(process, seconds):
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 def drop_link(mpi, weir, seconds, **variables):
     """Returns the status and the errors of a program whose link is down for a while."""
     iterations = 2_000
@@ -72,13 +80,12 @@ def drop_link(mpi, weir, seconds, **variables):
                               text=True, check=False).stdout
 
     deadline = time.monotonic() + PATIENCE_S
-    while int(on_host("cat", sent) or 0) < 20 * N * N * 8:  # it computes
-        if process.poll() is not None or time.monotonic() > deadline:
+    while int(on_host("cat", sent) or 0) < 20 * N * N * 8:  # it does not compute yet
+        if ends_within(process, 0.02) or time.monotonic() > deadline:
             process.terminate()
             sys.exit(f"no traffic: {process.communicate()}")
-        time.sleep(0.02)
     on_host("ip", "link", "set", DEVICE, "down")
-    time.sleep(seconds)
+    ends_within(process, seconds)
     on_host("ip", "link", "set", DEVICE, "up")
     _, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, errors
