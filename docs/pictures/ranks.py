@@ -15,7 +15,7 @@ def links():
     p = Picture(936, 358, "Three ways to start the ranks of a program",
                 "Simulated ranks are threads of one process and exchange packets in memory. Ranks of weir run --ranks are "
                 "processes of one machine that share a segment of memory. Ranks of mpirun are processes on one machine or "
-                "many, and communicate by MPI. The program is the same.")
+                "many, and communicate by UCX or MPI. The program is the same.")
     p.text(16, 22, "weir_fabric_simulate()", 12.5, mono=True)
     p.frame(16, 38, 268, 236, "one process", "orange")
     rank(p, 28, 70, "rank 0", "inproc")
@@ -33,9 +33,9 @@ def links():
     p.text(620, 22, "mpirun -n 2 ./program", 12.5, mono=True)
     p.frame(620, 38, 140, 172, "machine A", "orange")
     p.frame(780, 38, 140, 172, "machine B", "orange")
-    rank(p, 636, 70, "process 0", "mpi")
-    rank(p, 796, 70, "process 1", "mpi")
-    p.box(650, 228, 240, 32, "Open MPI or MPICH", "grey", 12)
+    rank(p, 636, 70, "process 0", "ucx")
+    rank(p, 796, 70, "process 1", "ucx")
+    p.box(650, 228, 240, 32, "UCX, or Open MPI or MPICH", "grey", 12)
     p.note(620, 296, "Processes on one machine or many.\nThe program does not change.")
     for x in (82, 218, 384, 520, 690, 850):
         p.arrow([(x, 192), (x, 226)], "teal", both=True)
