@@ -87,6 +87,16 @@ class Doctor(unittest.TestCase):
         self.assertIn("apt install libopenmpi-dev openmpi-bin, and build", open_mpi["fix"])
         self.assertEqual(mpich["level"], "warning")
         self.assertIn("apt install libmpich-dev mpich, and build", mpich["fix"])
+        ucx = checks(found)["ucx"]
+        self.assertEqual(ucx["level"], "ok")
+        self.assertIn("built without UCX: MPI carries packets", ucx["found"])
+        self.assertIn("apt install libucx-dev, and build", ucx["fix"])
+
+    def test_ucx_is_named_with_its_version(self):
+        found = checks(weir("doctor", "--json"))["ucx"]
+        if "built without UCX" in found["found"]:
+            self.skipTest(found["found"])
+        self.assertRegex(found["found"], r"^UCX \d+\.\d+\.\d+ carries packets between nodes$")
 
     def test_a_trace_that_cannot_be_written_is_a_warning(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -28,7 +28,7 @@ struct NetworkModule {
   std::string launcher = {};  ///< "mpirun.openmpi"; "" of UCX
   std::string packages = {};
   std::string library = {};  ///< path; "" if weir was built without it
-  std::string version = {};  ///< of the library that the library opens; "" if it does not say
+  std::string version = {};  ///< of the MPI or UCX that it opens; "" if that does not say
   std::string problem = {};  ///< of the loader; "" if the library can be opened
   std::string fix = {};      ///< for the problem
 };
@@ -45,52 +45,53 @@ std::string version_in(const std::string& text) {
   return {};
 }
 
-/// Returns "" if the opened library is of this build, or of which one it is.
-std::string other_build(void* opened, const char* symbol, const std::string& build) {
-  const auto build_of = reinterpret_cast<const char* (*)()>(dlsym(opened, symbol));
-  const std::string theirs = build_of != nullptr ? build_of() : "an older weir";
-  return theirs == build ? "" : fmt::format("!it is of {}, libweir of {}", theirs, build);
-}
-
-/// Returns "+" and what the MPI says about itself, "-" and why it cannot be opened, or "!" and of
-/// which build it is.
-std::string open_mpi_library(const std::string& path, const std::string& build) {
-  void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (opened == nullptr) return std::string("-") + dlerror();
-  std::string other = other_build(opened, "weir_mpi_link_build", build);
-  if (!other.empty()) return other;
+std::string version_of_mpi(void* opened) {
   const auto version =
       reinterpret_cast<int (*)(char*, int*)>(dlsym(opened, "MPI_Get_library_version"));
   static std::array<char, 16384> text{};  // MPICH allows itself 8192
   int length = 0;
   if (version != nullptr) version(text.data(), &length);
-  return std::string("+") + text.data();
+  return text.data();
 }
 
-/// As open_mpi_library().
-std::string open_ucx_library(const std::string& path, const std::string& build) {
+std::string version_of_ucx(void* opened) {
+  const auto version = reinterpret_cast<const char* (*)()>(dlsym(opened, "ucp_get_version_string"));
+  return version != nullptr ? version() : "";
+}
+
+/// What differs between the libraries for MPI and for UCX.
+struct ModuleKind {
+  const char* build;                        ///< symbol that returns of which build it is
+  std::string (*version_of)(void* opened);  ///< what the network library says about itself
+};
+constexpr ModuleKind kMpi{"weir_mpi_link_build", version_of_mpi};
+constexpr ModuleKind kUcx{"weir_ucx_link_build", version_of_ucx};
+
+/// Returns "+" and the version, "-" and why the library cannot be opened, or "!" and of which build
+/// it is.
+std::string open_library(const std::string& path, const std::string& build,
+                         const ModuleKind& kind) {
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (opened == nullptr) return std::string("-") + dlerror();
-  std::string other = other_build(opened, "weir_ucx_link_build", build);
-  if (!other.empty()) return other;
-  const auto version = reinterpret_cast<const char* (*)()>(dlsym(opened, "ucp_get_version_string"));
-  return std::string("+") + (version != nullptr ? version() : "");
+  const auto build_of = reinterpret_cast<const char* (*)()>(dlsym(opened, kind.build));
+  const std::string theirs = build_of != nullptr ? build_of() : "an older weir";
+  if (theirs != build) return fmt::format("!it is of {}, libweir of {}", theirs, build);
+  return "+" + kind.version_of(opened);
 }
 
-using OpenLibrary = std::string (*)(const std::string& path, const std::string& build);
-
 /// Opens weir's library of a module, as `description` names it, in a child process.
-NetworkModule try_module(NetworkModule module, const Json& description, OpenLibrary open) {
+NetworkModule try_module(NetworkModule module, const Json& description, const ModuleKind& kind) {
   module.packages = description.at("packages");
   module.library = description.at("library");
   if (module.library.empty()) return module;
   const auto build = description.value("build", std::string("a library before 0.2"));
-  const ChildResult result = call_in_child([&] { return open(module.library, build); });
+  const ChildResult result =
+      call_in_child([&] { return open_library(module.library, build, kind); });
   module.fix = "apt install " + module.packages;
   if (!result.succeeded() || result.output.empty()) {
     module.problem = "opening it " + in_words(result);
   } else if (result.output.front() == '+') {
-    module.version = version_in(result.output);
+    module.version = version_in(result.output.substr(1));
   } else {
     module.problem = result.output.substr(1);
     if (result.output.front() == '!') module.fix = "build and install both again";
@@ -208,12 +209,11 @@ Findings check_mpi(const Json& description) {
   std::vector<NetworkModule> modules;
   Findings findings;
   for (const Json& mpi : description.at("mpi")) {
-    modules.push_back(try_module({.name = mpi.at("name"), .launcher = mpi.at("launcher")}, mpi,
-                                 open_mpi_library));
+    modules.push_back(
+        try_module({.name = mpi.at("name"), .launcher = mpi.at("launcher")}, mpi, kMpi));
     findings.push_back(check_module(modules.back()));
   }
-  findings.push_back(
-      check_ucx(try_module({.name = "UCX"}, description.at("ucx"), open_ucx_library)));
+  findings.push_back(check_ucx(try_module({.name = "UCX"}, description.at("ucx"), kUcx)));
   std::vector<std::filesystem::path> seen;  // mpirun and mpiexec are often links to one program
   for (const char* const name : {"mpirun", "mpiexec"}) {
     const std::string path = find_program(name);
