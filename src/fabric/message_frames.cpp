@@ -63,18 +63,26 @@ void MessageAssembly::check(const FrameHeader& header, std::size_t bytes) const 
   }
 }
 
-void MessageAssembly::add(std::span<const std::byte> frame,
+void MessageAssembly::add(std::span<const std::byte> frame, std::vector<std::byte>& spare,
                           const std::function<void(Channel, std::span<const std::byte>)>& deliver) {
   const auto header = cut_off<FrameHeader>(frame);
   check(header, frame.size());
   if (header.piece == FramePiece::whole) return deliver(header.channel, frame);
   if (header.piece == FramePiece::first) {
+    if (header.bytes > partial_.capacity() && spare.capacity() > partial_.capacity()) {
+      partial_.swap(spare);
+    }
     partial_.reserve(std::min<std::uint64_t>(header.bytes, kReservedBytes));
   }
   bytes_ = header.bytes;
   partial_.insert(partial_.end(), frame.begin(), frame.end());
   if (header.piece != FramePiece::last) return;
   deliver(header.channel, partial_);
+  partial_.clear();
+  if (partial_.capacity() > std::max(kKeptBytes, spare.capacity()) &&
+      partial_.capacity() <= kSpareBytes) {
+    partial_.swap(spare);
+  }
   clear();
 }
 

@@ -48,14 +48,16 @@ bool send_reserved_frame(Transport& transport, Rank to, Channel channel,
 class MessageAssembly {
  public:
   /// Adds a frame and delivers the message that it completes; the bytes are valid during the call
-  /// of deliver() only. Throws Error if the frame does not continue the message.
-  void add(std::span<const std::byte> frame,
+  /// of deliver() only. `spare` is memory for a large message, which all assemblies of a port share
+  /// so that few large messages allocate. Throws Error if the frame does not continue the message.
+  void add(std::span<const std::byte> frame, std::vector<std::byte>& spare,
            const std::function<void(Channel, std::span<const std::byte>)>& deliver);
   /// Discards a partial message.
   void clear() noexcept;
 
  private:
-  static constexpr std::size_t kKeptBytes = 1u << 20;  ///< kept for the next message
+  static constexpr std::size_t kKeptBytes = 1u << 20;    ///< kept for the next message
+  static constexpr std::size_t kSpareBytes = 16u << 20;  ///< likewise in the shared memory
   /// Maximum to reserve because of a header alone.
   static constexpr std::size_t kReservedBytes = 8u << 20;
 

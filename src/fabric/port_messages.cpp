@@ -266,9 +266,10 @@ bool PortMessages::deliver_own() noexcept {
 }
 
 void PortMessages::arrived(Rank from, std::span<const std::byte> frame) {
-  peers_[from].assembly.add(frame, [&](Channel channel, std::span<const std::byte> message) {
-    deliver(from, channel, message);
-  });
+  peers_[from].assembly.add(frame, spare_,
+                            [&](Channel channel, std::span<const std::byte> message) {
+                              deliver(from, channel, message);
+                            });
 }
 
 void PortMessages::deliver(Rank from, Channel channel, std::span<const std::byte> message) {

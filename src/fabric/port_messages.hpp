@@ -132,6 +132,7 @@ class PortMessages {
 
   // By the holder of the progress lock.
   std::vector<Peer> peers_;
+  std::vector<std::byte> spare_;  ///< empty memory for a large message of any peer
   std::array<Listener*, kChannels> listeners_{};
   std::array<Messages, kChannels> kept_;  ///< for future listeners
   std::array<sys::Atomic<std::size_t>, kChannels> kept_bytes_{};
