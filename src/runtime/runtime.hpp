@@ -89,8 +89,7 @@ class Runtime : public Registry {
   }
 
  private:
-  class PinnedQueues;
-
+  Pinned<weir_queue> pin_queues();
   void release_from_queues(weir_buffer& buffer);
   void write_requested_trace() noexcept;
 

@@ -14,33 +14,6 @@
 
 namespace weir::rt {
 
-/// All queues. None is destroyed while this exists.
-class Runtime::PinnedQueues {
- public:
-  explicit PinnedQueues(Runtime& runtime) : runtime_(runtime) {
-    sys::Lock lock(runtime_.mutex_);
-    list_.reserve(runtime_.queues_.size());
-    for (const auto& queue : runtime_.queues_) {
-      ++queue->pins;
-      list_.push_back(queue.get());
-    }
-  }
-  PinnedQueues(const PinnedQueues&) = delete;
-  PinnedQueues& operator=(const PinnedQueues&) = delete;
-  ~PinnedQueues() {
-    sys::Lock lock(runtime_.mutex_);
-    for (weir_queue* queue : list_) --queue->pins;
-    lock.unlock();
-    runtime_.queue_unpinned_.notify_all();
-  }
-
-  const std::vector<weir_queue*>& list() const noexcept { return list_; }
-
- private:
-  Runtime& runtime_;
-  std::vector<weir_queue*> list_;
-};
-
 // ---- Task queues -------------------------------------------------------------------------------
 
 weir_queue* Runtime::create_queue(const weir_queue_options& options) {
@@ -82,13 +55,22 @@ std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
   return policies_.make(name);
 }
 
+/// All queues.
+Pinned<weir_queue> Runtime::pin_queues() {
+  std::vector<weir_queue*> all;
+  const sys::Lock lock(mutex_);
+  all.reserve(queues_.size());
+  for (const auto& queue : queues_) all.push_back(queue.get());
+  return {mutex_, queue_unpinned_, std::move(all)};
+}
+
 void Runtime::with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use) {
-  const PinnedQueues all(*this);
+  const Pinned<weir_queue> all = pin_queues();
   use(all.list());
 }
 
 void Runtime::release_from_queues(weir_buffer& buffer) {
-  const PinnedQueues all(*this);
+  const Pinned<weir_queue> all = pin_queues();
   for (weir_queue* queue : all.list()) queue->release(buffer);
 }
 
@@ -228,7 +210,7 @@ WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   const auto remaining = [&] { return time_until(deadline); };
-  const PinnedQueues queues(*this);
+  const Pinned<weir_queue> queues = pin_queues();
   for (weir_queue* queue : queues.list()) {
     WaitResult result = queue->synchronize(remaining());
     if (result.timed_out()) return result;

@@ -33,34 +33,6 @@ bool try_to_cancel(Stream& stream) noexcept {
 
 }  // namespace
 
-/// All streams. None is destroyed while this exists.
-class Registry::PinnedStreams {
- public:
-  explicit PinnedStreams(Registry& registry) : registry_(registry) {
-    sys::Lock lock(registry_.mutex_);
-    list_.reserve(registry_.streams_.size());
-    for (const auto& [serial, stream] : registry_.streams_) {
-      if (stream->registration.being_destroyed) continue;
-      ++stream->registration.pins;
-      list_.push_back(stream.get());
-    }
-  }
-  PinnedStreams(const PinnedStreams&) = delete;
-  PinnedStreams& operator=(const PinnedStreams&) = delete;
-  ~PinnedStreams() {
-    sys::Lock lock(registry_.mutex_);
-    for (weir_stream* stream : list_) --stream->registration.pins;
-    lock.unlock();
-    registry_.stream_unpinned_.notify_all();
-  }
-
-  const std::vector<weir_stream*>& list() const noexcept { return list_; }
-
- private:
-  Registry& registry_;
-  std::vector<weir_stream*> list_;
-};
-
 // ---- Places and streams ------------------------------------------------------------------------
 
 weir_place* Registry::create_place(Domain& domain, const weir_place_options& options) {
@@ -189,7 +161,7 @@ void Registry::destroy_stream(weir_stream* stream) noexcept {
   {
     sys::Lock lock(mutex_);
     if (std::exchange(stream->registration.being_destroyed, true)) return;
-    while (stream->registration.pins > 0) stream_unpinned_.wait(lock);
+    while (stream->pins > 0) stream_unpinned_.wait(lock);
   }
   do {  // repeat if a callback has enqueued more work
     try {
@@ -216,7 +188,7 @@ void Registry::destroy_buffer(weir_buffer* buffer) noexcept {
   if (destroyed_elsewhere(buffer, [this](weir_buffer* dead) { destroy_buffer(dead); })) return;
   try {
     before_destruction_(*buffer);
-    const PinnedStreams all(*this);
+    const Pinned<weir_stream> all = pin_streams();
     std::vector<weir_event> ends;
     for (weir_stream* stream : all.list()) {
       if (buffer->maybe_used_by(stream->serial())) ends.push_back(stream->mark());
@@ -229,8 +201,19 @@ void Registry::destroy_buffer(weir_buffer* buffer) noexcept {
   buffers_.free(*buffer);
 }
 
+/// All streams.
+Pinned<weir_stream> Registry::pin_streams() {
+  std::vector<weir_stream*> all;
+  const sys::Lock lock(mutex_);
+  all.reserve(streams_.size());
+  for (const auto& [serial, stream] : streams_) {
+    if (!stream->registration.being_destroyed) all.push_back(stream.get());
+  }
+  return {mutex_, stream_unpinned_, std::move(all)};
+}
+
 void Registry::with_streams(const std::function<void(const std::vector<weir_stream*>&)>& use) {
-  const PinnedStreams all(*this);
+  const Pinned<weir_stream> all = pin_streams();
   use(all.list());
 }
 
@@ -267,7 +250,7 @@ void Registry::clear() noexcept {
 
 void Registry::shut_down(std::int64_t deadline_ns) noexcept {
   try {
-    const PinnedStreams all(*this);
+    const Pinned<weir_stream> all = pin_streams();
     do {  // repeat if a callback has enqueued more work
       if (!await_end(all.list(), time_until(deadline_ns))) {
         for (weir_stream* stream : all.list()) stream->cancel_permanently();
@@ -327,11 +310,11 @@ void Registry::wait_for_users(const Buffer& buffer) noexcept {
   for (auto at = streams_.begin(); at != streams_.end();) {
     weir_stream& stream = *at->second;
     if (!stream.registration.being_destroyed && buffer.maybe_used_by(stream.serial())) {
-      ++stream.registration.pins;
+      ++stream.pins;
       lock.unlock();
       wait_until_complete(stream);
       lock.lock();
-      --stream.registration.pins;
+      --stream.pins;
       stream_unpinned_.notify_all();
     }
     at = streams_.upper_bound(stream.serial());
@@ -348,7 +331,7 @@ WaitResult Registry::synchronize(Stream& stream, std::int64_t timeout_ns) {
 }
 
 WaitResult Registry::drain_all(std::int64_t timeout_ns) {
-  const PinnedStreams all(*this);
+  const Pinned<weir_stream> all = pin_streams();
   return drain(all.list(), timeout_ns);
 }
 

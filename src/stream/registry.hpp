@@ -17,6 +17,7 @@
 #include "base/threads.hpp"
 #include "stream/buffer_table.hpp"
 #include "stream/context.hpp"
+#include "stream/pinned.hpp"
 #include "stream/place.hpp"
 #include "stream/reaper.hpp"
 #include "stream/stream.hpp"
@@ -86,9 +87,9 @@ class Registry : public Context {
   std::function<void(weir_buffer&)> before_destruction_;
 
  private:
-  class PinnedStreams;
   using Drains = std::list<Stream::Drain>;
 
+  Pinned<weir_stream> pin_streams();
   std::vector<unsigned> take_cores(Domain& domain, const weir_place_options& options);
   weir_stream* any_stream_of(const Place& place);
   WaitResult drain(const std::vector<weir_stream*>& streams, std::int64_t timeout_ns);

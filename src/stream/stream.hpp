@@ -105,10 +105,10 @@ class Stream : public Executor {
   };
   /// Of the registry, guarded by its mutex.
   struct Registration {
-    std::size_t pins = 0;               ///< threads that use the stream without owning its handle
     bool being_destroyed = false;       ///< being destroyed: must not be pinned again
     std::list<Drain> abandoned_drains;  ///< drains whose waiting threads timed out
   } registration;
+  std::size_t pins = 0;  ///< threads that use it without owning its handle; guarded likewise
 
  private:
   static constexpr std::uint64_t kAny = UINT64_MAX;
