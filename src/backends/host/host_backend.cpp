@@ -13,7 +13,7 @@ class HostBackend final : public Backend {
  public:
   const char* kind() const noexcept override { return "host"; }
   const char* settings_help() const noexcept override {
-    return "cores=N    cores to use (default: those no simulated card asks for)\n"
+    return "cores=N    cores to use (default: those no simulated device asks for)\n"
            "smt=on|off make every hardware thread a core of its own (default off)\n"
            "PRESET, clock=virtual  a simulated host, with settings of sim: weir info --presets";
   }

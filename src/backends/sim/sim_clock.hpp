@@ -1,4 +1,4 @@
-// Virtual time: a discrete-event simulation shared by all simulated cards of a runtime.
+// Virtual time: a discrete-event simulation shared by all simulated devices of a runtime.
 #pragma once
 
 #include <atomic>

@@ -62,12 +62,12 @@ std::string describe_link(const SimModel& model) {
                             static_cast<double>(model.link.latency_ns) / 1e3);
 }
 
-/// Simulated cards that differ in this key take different times for the same kernels.
+/// Simulated devices that differ in this key take different times for the same kernels.
 std::string describe(const SimModel& model) {
   const bool modelled = model.core_flops_per_s > 0 && (model.virtual_time || model.skip_kernels);
   const std::string rate =
       modelled ? fmt::format(" of {:g} GFLOP/s", model.core_flops_per_s / 1e9) : "";
-  return fmt::format("simulated {} of {} core{}{}{} at {:g}x{}{}{}", model.host ? "host" : "card",
+  return fmt::format("simulated {} of {} core{}{}{} at {:g}x{}{}{}", model.host ? "host" : "device",
                      model.cores, model.cores == 1 ? "" : "s",
                      model.threads == 1 ? "" : fmt::format(" with {} threads each", model.threads),
                      rate, model.speed, describe_link(model), describe_costs(model),
@@ -141,8 +141,8 @@ bool SimDevice::reaches(const Device* peer) const noexcept {
 Outcome SimDevice::start_copy(const CopyJob& job) noexcept {
   Outcome outcome = faults_ ? faults_->copy() : Outcome{};
   for (const Device* end : {job.source.device, job.target.device}) {
-    const auto* const card = static_cast<const SimDevice*>(end);
-    if (outcome.ok() && card != nullptr && card->faults_) outcome = card->faults_->end();
+    const auto* const device = static_cast<const SimDevice*>(end);
+    if (outcome.ok() && device != nullptr && device->faults_) outcome = device->faults_->end();
   }
   return outcome;
 }

@@ -1,4 +1,4 @@
-// A simulated card: real results, modelled time.
+// A simulated device: real results, modelled time.
 #pragma once
 
 #include <memory>

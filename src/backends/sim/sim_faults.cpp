@@ -13,15 +13,15 @@ weir_status refuse(const weir_call*) { return WEIR_STATUS_DEVICE_ERROR; }
 
 }  // namespace
 
-SimFaults::SimFaults(const std::string& card, const SimFaultPlan& plan)
+SimFaults::SimFaults(const std::string& domain, const SimFaultPlan& plan)
     : plan_(plan),
-      lost_message_(fmt::format("domain '{}' is lost, at its operation {}", card, plan.lost_at)),
-      allocation_message_(fmt::format("domain '{}' has no memory left, at its allocation {}", card,
-                                      plan.fail_allocation)),
-      copy_message_(
-          fmt::format("the link of domain '{}' failed, at its transfer {}", card, plan.fail_copy)),
-      kernel_message_(fmt::format("the card of domain '{}' refused a kernel, its number {}", card,
-                                  plan.fail_kernel)) {}
+      lost_message_(fmt::format("domain '{}' is lost, at its operation {}", domain, plan.lost_at)),
+      allocation_message_(fmt::format("domain '{}' has no memory left, at its allocation {}",
+                                      domain, plan.fail_allocation)),
+      copy_message_(fmt::format("the link of domain '{}' failed, at its transfer {}", domain,
+                                plan.fail_copy)),
+      kernel_message_(fmt::format("the device of domain '{}' refused a kernel, its number {}",
+                                  domain, plan.fail_kernel)) {}
 
 void SimFaults::operate() noexcept {
   if (operations_.fetch_add(1, std::memory_order_relaxed) + 1 == plan_.lost_at) {

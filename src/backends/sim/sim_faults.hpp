@@ -1,4 +1,4 @@
-// Fault injection for a simulated card, by its settings.
+// Fault injection for a simulated device, by its settings.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace weir::rt {
 /// Counts the operations of a simulated device as they start, and fails those that the plan names.
 /// Any thread.
 ///
-/// A lost card stays lost: operations in flight fail, and so do all later ones.
+/// A lost device stays lost: operations in flight fail, and so do all later ones.
 class SimFaults {
  public:
-  SimFaults(const std::string& card, const SimFaultPlan& plan);
+  SimFaults(const std::string& domain, const SimFaultPlan& plan);
 
   /// Counts an allocation. Throws Error when it must fail.
   void allocate();

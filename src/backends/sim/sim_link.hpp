@@ -1,4 +1,4 @@
-// The link of a simulated card in real time.
+// The link of a simulated device in real time.
 #pragma once
 
 #include <array>

@@ -55,7 +55,7 @@ struct SimLinkModel {
 struct SimModel {
   SimLinkModel link;
   bool host = false;            ///< the host itself in virtual time: its memory is the program's
-  unsigned cores = 1;           ///< without the reserved cores of the card
+  unsigned cores = 1;           ///< without the reserved cores of the device
   unsigned threads = 1;         ///< hardware threads of a core: what places are made of
   double speed = 1;             ///< of a core, relative to a host core
   std::int64_t slow_at_ns = 0;  ///< virtual time: from then on everything takes `slow_by` times
@@ -74,7 +74,7 @@ struct SimModel {
   double contention = 1;        ///< likewise: slowdown of places that share a core
   std::int64_t enqueue_ns = 0;  ///< likewise: of the host, for each action that a thread enqueues
   std::int64_t notice_ns = 0;   ///< likewise: from the end of an action until the host learns of it
-  bool resolves_dependences = false;  ///< the card's queue resolves dependences
+  bool resolves_dependences = false;  ///< the device's queue resolves dependences
   bool skip_kernels = false;          ///< only model time, and do not copy
   SimFaultPlan faults;
 

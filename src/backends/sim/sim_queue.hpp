@@ -1,4 +1,4 @@
-// The queue of a simulated card with device ordering.
+// The queue of a simulated device with device ordering.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A place of a simulated card in virtual time: cores without threads.
+// A place of a simulated device in virtual time: cores without threads.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ namespace weir::rt {
 /// starts meanwhile.
 class VirtualPlace final : public PlaceDriver, private SimClock::Actor {
  public:
-  /// `cores` are hardware threads of the card. A place with some but not all threads of a core
-  /// shares it with other places. `memory` is that of the card and outlives the place; null:
+  /// `cores` are hardware threads of the device. A place with some but not all threads of a core
+  /// shares it with other places. `memory` is that of the device and outlives the place; null:
   /// unlimited bandwidth.
   VirtualPlace(const SimModel& model, std::span<const unsigned> cores,
                std::shared_ptr<SimClock> clock, VirtualMemory* memory, PlaceFeed& feed);
