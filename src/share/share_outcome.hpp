@@ -25,9 +25,11 @@ class ShareOutcome {
   FailureRef make_failure(weir_status status, std::string message) const noexcept {
     return FailureRef::make(status, std::move(message), "chunk", share_, 0);
   }
-  /// Fails the share. The first failure is the result, unless a later one has `is_final`.
+  /// Fails the share unless it has succeeded: then a rank that leaves is no failure. The first
+  /// failure is the result, unless a later one has `is_final`.
   void fail(weir_status status, FailureRef failure, bool is_final = false) noexcept {
     const SpinGuard guard(lock_);
+    if (succeeded_) return;
     if (is_final || first_.status == WEIR_STATUS_OK) first_ = {status, std::move(failure), 0};
     failed_.store(true);
     stopped_.store(true);
