@@ -12,7 +12,7 @@ namespace weir::rt {
 
 namespace {
 
-constexpr std::uint64_t kChunkItems = 4096;  ///< a few microseconds for the simplest kernel
+constexpr std::size_t kChunkItems = 4096;  ///< a few microseconds for the simplest kernel
 constexpr std::array<std::uint32_t, 3> kMostGroups = {0x7fff'ffff, 0xffff, 0xffff};
 
 const weir_portable_kernel& checked(const weir_portable_options& options) {
@@ -119,7 +119,7 @@ weir_status Portable::run(const weir_call* call) {
   const std::array<std::uint32_t, 3> groups = self.groups_of(*call);
   const std::size_t count = std::size_t{groups[0]} * groups[1] * groups[2];
   const auto& size = self.source_.group;
-  const std::uint64_t items = std::uint64_t{size[0]} * size[1] * size[2];
+  const std::size_t items = std::size_t{size[0]} * size[1] * size[2];
   Run run{self.run_, groups.data(), arguments.addresses()};
   const auto body = [](std::size_t begin, std::size_t end, std::size_t, void* payload) {
     const auto& mine = *static_cast<const Run*>(payload);
@@ -127,7 +127,10 @@ weir_status Portable::run(const weir_call* call) {
   };
   SingleTeam single;
   weir_team& team = call->team != nullptr ? *call->team : single;
-  team.for_each(count, std::max<std::uint64_t>(1, kChunkItems / items), body, &run);
+  // All threads of the team take part in any case, so that few groups, which may be long, are
+  // divided as well.
+  const std::size_t share = (count + team.size() - 1) / team.size();
+  team.for_each(count, std::max<std::size_t>(1, std::min(kChunkItems / items, share)), body, &run);
   return WEIR_STATUS_OK;
 }
 

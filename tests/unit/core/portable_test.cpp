@@ -2,14 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <weir/portable.h>
 
 #include "backend/portable_text.hpp"
+#include "backend/team.hpp"
 #include "core/kernel.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -49,33 +51,76 @@ std::vector<int> order_of_items() {
   return seen;
 }
 
-TEST(Portable, RunsItemsInOrderOrBackwards) {
+TEST(Portable, BackwardsSetting_ReversesTheOrderOfItems) {
   const std::vector<int> forwards = order_of_items();
   for (int i = 0; i < 3 * 2 * ITEMS; ++i) EXPECT_EQ(forwards[static_cast<std::size_t>(i)], i);
-  setenv("WEIR_PORTABLE_BACKWARDS", "1", 1);
+  const EnvironmentVariable variable("WEIR_PORTABLE_BACKWARDS", "1");
   const std::vector<int> backwards = order_of_items();
-  unsetenv("WEIR_PORTABLE_BACKWARDS");
   EXPECT_EQ(std::vector<int>(backwards.rbegin(), backwards.rend()), forwards);
 }
 
-TEST(Portable, KnowsTheTypesOfItsParameters) {
+/// A team that records how a loop is divided, and runs nothing.
+class DividedTeam final : public weir_team {
+ public:
+  explicit DividedTeam(std::size_t size) : size_(size) {}
+
+  std::size_t size() const noexcept override { return size_; }
+  void for_each(std::size_t, std::size_t grain, weir_team_body, void*) override { grain_ = grain; }
+  void run(weir_team_function, void*) override {}
+  void barrier() override {}
+
+  std::size_t grain() const { return grain_; }
+
+ private:
+  const std::size_t size_;
+  std::size_t grain_ = 0;
+};
+
+/// Returns how many groups of 2 * ITEMS items a thread of a team takes at least.
+template <std::uint32_t groups>
+std::size_t grain_on_team_of(std::size_t threads) {
+  weir_portable_options options = options_of(order);
+  options.grid = [](const weir_call*, std::uint32_t out_groups[3]) { out_groups[0] = groups; };
+  const Portable portable(options);
+  DividedTeam team(threads);
+  const std::vector<weir_view> views(2);
+  weir_call call{};
+  call.operands = views.data();
+  call.operand_count = views.size();
+  call.payload = const_cast<Portable*>(&portable);
+  call.team = &team;
+  EXPECT_EQ(Portable::run(&call), WEIR_STATUS_OK);
+  return team.grain();
+}
+
+TEST(Portable, FewGroups_EveryThreadOfATeamGetsSome) {
+  EXPECT_EQ(grain_on_team_of<8>(4), 2u);
+  EXPECT_EQ(grain_on_team_of<7>(4), 2u);
+  EXPECT_EQ(grain_on_team_of<3>(4), 1u);
+}
+
+TEST(Portable, ManyGroups_AThreadTakesSeveralThousandItemsAtOnce) {
+  const std::size_t grain = grain_on_team_of<60'000>(2);
+  EXPECT_GT(grain * 2 * ITEMS, 2000u);
+  EXPECT_LE(grain * 2 * ITEMS, 4096u);
+}
+
+TEST(Portable, ParameterTypes_AreRecordedAndChecked) {
   EXPECT_STREQ(order.parameters, "pp");
   EXPECT_STREQ(square_root.parameters, "pf");
   EXPECT_EQ(order.group[0], ITEMS);
   EXPECT_EQ(order.group[1], 2u);
   const Portable portable(options_of(square_root));
   const weir_scalar wrong = weir_scalar_f64(1e300);
-  try {
-    portable.check("root", 1, {&wrong, 1});
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-    EXPECT_STREQ(error.what(),
-                 "kernel 'root': parameter 1 (scalar 0) is a float, which cannot hold 1e+300");
-  }
+  EXPECT_EQ(thrown_by<Error>(
+                [&] {
+                  portable.check("root", 1, {&wrong, 1});
+                },
+                WEIR_STATUS_INVALID_ARGUMENT),
+            "kernel 'root': parameter 1 (scalar 0) is a float, which cannot hold 1e+300");
 }
 
-TEST(Portable, LimitsItsGrid) {
+TEST(Portable, GridDimensionOver65535_IsRefused) {
   weir_portable_options options = options_of(order);
   options.grid = [](const weir_call*, std::uint32_t out_groups[3]) { out_groups[2] = 65'536; };
   EXPECT_THROW(Portable(options).groups_of({}), Error);
@@ -86,16 +131,10 @@ TEST(Portable, LimitsItsGrid) {
 /// What is wrong with a description.
 std::string complaint(const weir_portable_options& options) {
   KernelTable table;
-  try {
-    table.add(options, kBackends);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-    return error.what();
-  }
-  return "";
+  return thrown_by<Error>([&] { table.add(options, kBackends); }, WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(Portable, RefusesBadDescriptions) {
+TEST(Portable, IncompleteOrInvalidDescription_IsRefusedWithTheReason) {
   const weir_portable_kernel good = {"good", {4, 1, 1}, "p", nullptr, nullptr};
   weir_portable_options options = options_of(good);
   EXPECT_EQ(complaint(options),
@@ -134,7 +173,7 @@ const KernelCode* code_on(const Kernel& kernel, const char* backend, bool host, 
   return kernel.code_for(device);
 }
 
-TEST(Portable, GivesWayToNativeCode) {
+TEST(Portable, NativeImplementation_TakesPrecedenceOnItsBackend) {
   static int released;
   const auto native = [](const weir_call*) { return WEIR_STATUS_OK; };
   int payload = 0;
@@ -167,7 +206,7 @@ TEST(Portable, GivesWayToNativeCode) {
   EXPECT_EQ(released, 1);  // only what was given
 }
 
-TEST(Portable, TextsFollowTheDialect) {
+TEST(Portable, SourceText_GetsTheDialectInPlaceOfItsInclude) {
   weir_portable_options options = options_of(order);
   options.source =
       "#include <weir/portable.h>\n  # include \"weir/portable.h\"\n#include <other.h>\nlast";
