@@ -5,6 +5,7 @@
  * WEIR_TEST_CYCLES: runtimes made and destroyed in each kind of domain, 300 by default; 10000 take
  * about two minutes. */
 #include "../capi/fixture.h"
+#include "../support/sanitizers.h"
 #include "usage.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@
 enum { TOGETHER = 64, THREADS = 1000, WARM_UP = 300, GROWTH_KIB = 1024, DOUBLES = 64 };
 
 /* A sanitizer keeps freed memory for a while. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(WEIR_ADDRESS_SANITIZER) || defined(WEIR_THREAD_SANITIZER)
 enum { MEASURED = 0 };
 #else
 enum { MEASURED = 1 };

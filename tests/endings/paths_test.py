@@ -56,13 +56,13 @@ class PathsTest(unittest.TestCase):
         for name in ("l.npy", "l.mtx"):
             self.check_link_is_replaced(name, *RUN, "--output", name)
 
-    def test_files_of_others_keep_their_other_names(self):
+    def test_a_trace_over_a_hard_link_leaves_the_other_name_unchanged(self):
         os.link(self.path("precious"), self.path("t.json"))
         self.assertEqual(self.weir(*RUN, "--trace", "t.json").returncode, 0)
         with open(self.path("precious"), encoding="ascii") as file:
             self.assertEqual(file.read(), PRECIOUS)
 
-    def test_files_have_the_rights_that_the_mask_leaves(self):
+    def test_output_files_have_the_permissions_that_the_umask_leaves(self):
         before = os.umask(0o077)
         try:
             self.assertEqual(
@@ -72,7 +72,7 @@ class PathsTest(unittest.TestCase):
         for name in ("t.json", "l.npy"):
             self.assertEqual(stat.S_IMODE(os.stat(self.path(name)).st_mode), 0o600)
 
-    def test_names_are_not_commands(self):
+    def test_shell_syntax_in_file_names_is_not_executed(self):
         for name in ("; touch x;.json", "$(touch x).json", "`touch x`.json", "a b\nc.json"):
             result = self.weir(*RUN, "--trace", name)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -80,12 +80,12 @@ class PathsTest(unittest.TestCase):
             os.remove(self.path(name))
         self.assertEqual(os.listdir(self.folder), ["precious"])
 
-    def test_a_folder_that_others_prepare_is_no_trap_for_the_doctor(self):
+    def test_the_doctor_leaves_no_file_in_the_temporary_folder(self):
         result = self.weir("doctor", TMPDIR=self.folder)
         self.assertIn("trace", result.stdout)
         self.assertEqual(os.listdir(self.folder), ["precious"])
 
-    def test_more_rights_than_the_user_make_variables_void(self):
+    def test_a_setuid_program_ignores_the_environment_variables(self):
         if os.getuid() != 0:
             self.skipTest("only root can give a program to another user")
         nobody = pwd.getpwnam("nobody").pw_uid

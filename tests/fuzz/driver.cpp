@@ -30,9 +30,10 @@
 
 #include "child.hpp"
 #include "mutator.hpp"
+#include "sanitizers.h"
 #include "target.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(WEIR_ADDRESS_SANITIZER)
 #include <sanitizer/lsan_interface.h>
 // The address space of a sanitized program does not measure its memory.
 extern "C" const char* __asan_default_options() {
@@ -44,7 +45,7 @@ namespace {
 
 using weir::fuzz::Mutator;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(WEIR_ADDRESS_SANITIZER) || defined(WEIR_THREAD_SANITIZER)
 constexpr bool kSanitized = true;
 constexpr int kSecondsOfProcessor = 20;
 #else
@@ -183,7 +184,7 @@ class Campaign {
   }
 
   void check_leaks() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(WEIR_ADDRESS_SANITIZER)
     if (__lsan_do_recoverable_leak_check() != 0) std::_Exit(kLeak);
 #endif
     progress_->checked = progress_->next;
