@@ -34,7 +34,7 @@ class AsianOptionTest(weir_cli.CliTest):
     def price(self, *options, rows=None):
         return self.report("asian-option", "--input", self.book(rows), *options)
 
-    def test_same_bits_wherever_and_however_computed(self):
+    def test_prices_are_identical_on_all_domains_shapes_and_chunk_policies(self):
         expected = self.price("--domains", "host:cores=1")["results"]
         self.assertEqual([result["line"] for result in expected], [2, 3, 4, 5, 6, 7])
         domains = ["host", "sim:cores=2", "host:cores=1,sim:speed=0.5", "sim:order=device",
@@ -56,7 +56,7 @@ class AsianOptionTest(weir_cli.CliTest):
         self.environment["WEIR_PORTABLE_BACKWARDS"] = "1"
         self.assertEqual(self.price()["results"], expected)
 
-    def test_same_bits_over_ranks(self):
+    def test_prices_are_identical_on_1_to_3_ranks_with_all_schedulers(self):
         expected = self.price("--domains", "host:cores=1")["results"]
         for ranks in (1, 2, 3):
             for options in ((), ("--chunk", "one", "--shape", "mt"),
@@ -83,7 +83,7 @@ class AsianOptionTest(weir_cli.CliTest):
                                VIRTUAL.format(1), code=UNAVAILABLE)
         self.assertIn("needs real time", message)
 
-    def test_a_lost_card_loses_no_price(self):
+    def test_all_prices_are_computed_when_a_device_is_lost(self):
         cards = VIRTUAL.format(1) + "," + VIRTUAL.format(2) + ",lost_at=9"
         report = self.report("asian-option", "--n", 40, "--domains", cards)
         whole = self.report("asian-option", "--n", 40, "--domains", VIRTUAL.format(1))
@@ -91,7 +91,7 @@ class AsianOptionTest(weir_cli.CliTest):
         self.assertEqual([part["lost"] for part in report["share"]["places"]], [False, True])
         self.assertEqual(sum(part["options"] for part in report["share"]["places"]), 40)
 
-    def test_makespan(self):
+    def test_devices_of_unequal_speed_end_within_2_percent_of_the_ideal_makespan(self):
         rows = [(100, 95, 0.09, 0.3, 1, 8, 128, "call", "fixed")] * 300
         for speeds in ((1, 2), (1, 2, 4)):
             cards = ",".join(VIRTUAL.format(speed) + ",latency_us=0" for speed in speeds)
@@ -99,18 +99,18 @@ class AsianOptionTest(weir_cli.CliTest):
                 report = self.price("--domains", cards, "--shape", "mt", rows=rows)
                 self.assertLessEqual(report["share"]["ratio"], 1.02)
 
-    def test_verification(self):
+    def test_verification_passes_with_three_checks_on_host_and_device(self):
         report = self.report("asian-option", "--n", 12, "--domains", "host:cores=1,sim:speed=0.5",
                              "--verify")
         self.assertIs(report["verified"], True)
         self.assertEqual(len(report["checks"]), 3)
 
-    def test_options_that_hardly_ever_pay_are_no_errors(self):
+    def test_verification_accepts_options_that_hardly_ever_pay(self):
         rows = [(100, strike, 0.03, 0.2, 1, 12, paths, "call", "fixed")
                 for strike in range(140, 200, 10) for paths in (4, 1000)]
         self.assertIs(self.price("--verify", rows=rows)["verified"], True)
 
-    def test_without_volatility(self):
+    def test_prices_without_volatility_equal_the_closed_form(self):
         rows = [(50, 40, 0.02, 0.0, 2, 8, 100, "call", "fixed"),
                 (50, 40, 0.02, 0.0, 2, 8, 100, "put", "floating")]
         times = 2 * np.arange(1, 9) / 8
@@ -121,7 +121,7 @@ class AsianOptionTest(weir_cli.CliTest):
         self.assertLess(call["standard_error"], 1e-6)
         self.assertAlmostEqual(put["price"], discount * max(0, mean - last), places=10)
 
-    def test_greeks_are_differences(self):
+    def test_greeks_equal_differences_of_prices(self):
         """The same random numbers in both prices make the difference as exact as the derivative."""
         bump = 1e-4
         for row in BOOK[:4]:
@@ -146,7 +146,7 @@ class AsianOptionTest(weir_cli.CliTest):
         self.assertLess(abs(with_control["price"] - without["price"]),
                         5 * without["standard_error"])
 
-    def test_published_values(self):
+    def test_prices_agree_with_published_values(self):
         """Calls of strike 2 on the average of all times: Linetsky, "Spectral expansions for Asian
         (average price) options", 2004, table 3."""
         table = [(0.02, 0.10, 1, 2.0, 0.0559860415), (0.18, 0.30, 1, 2.0, 0.2183875466),
@@ -166,7 +166,7 @@ class AsianOptionTest(weir_cli.CliTest):
                 self.assertLess(abs(price - published), 5 * error)
 
     @unittest.skipIf(ql is None, "QuantLib is not installed")
-    def test_quantlib(self):
+    def test_prices_agree_with_quantlib(self):
         today = ql.Date(2, 1, 2025)
         ql.Settings.instance().evaluationDate = today
         days = ql.Actual365Fixed()
@@ -195,7 +195,7 @@ class AsianOptionTest(weir_cli.CliTest):
                 self.assertLess(abs(ours["price"] - price),
                                 4 * math.hypot(ours["standard_error"], error))
 
-    def test_results_as_a_table(self):
+    def test_csv_output_holds_the_results_of_the_report(self):
         report = self.price("--output", self.path("prices.csv"))
         with open(self.path("prices.csv"), newline="") as file:
             table = list(csv.DictReader(file))
@@ -218,7 +218,7 @@ class AsianOptionTest(weir_cli.CliTest):
                                     "steps 1.5", "'buy'", "'nan'")):
             self.assertRegex(messages, rf"book.csv:{line}: .*{word}")
 
-    def test_bad_input(self):
+    def test_unusable_files_chunk_policies_and_options_are_refused_with_a_reason(self):
         empty = self.write("empty.csv", "")
         for options, code, word in (
             (("--input", self.path("none.csv")), BAD_INPUT, "none.csv"),
@@ -233,7 +233,7 @@ class AsianOptionTest(weir_cli.CliTest):
                 self.assertIn(word, self.refusal("run", "asian-option", *options,
                                                  code=(code, weir_cli.UNAVAILABLE)))
 
-    def test_lists_the_chunks(self):
+    def test_chunk_help_lists_the_chunk_policies(self):
         output, _ = self.weir("run", "asian-option", "--chunk", "help")
         for name in ("static", "one", "fixed:N", "guided", "factoring", "weighted-factoring",
                      "learned"):

@@ -77,7 +77,7 @@ class FileTest(weir_cli.CliTest):
         self.assertTrue(message.removesuffix("\n").isprintable(), repr(message))
         return message
 
-    def test_matrix_market(self):
+    def test_faulty_matrix_market_files_are_refused_with_file_and_line(self):
         for name, (content, line, words) in MARKET_FAULTS.items():
             with self.subTest(name):
                 path = self.write("fault.mtx", content)
@@ -86,7 +86,7 @@ class FileTest(weir_cli.CliTest):
                 for word in words:
                     self.assertIn(word, message)
 
-    def test_npy(self):
+    def test_faulty_npy_files_are_refused_with_the_byte_of_the_fault(self):
         for name, (content, words) in NPY_FAULTS.items():
             with self.subTest(name):
                 path = self.write("fault.npy", content)
@@ -95,7 +95,7 @@ class FileTest(weir_cli.CliTest):
                 for word in words:
                     self.assertIn(word, message)
 
-    def test_every_truncation_is_refused_or_complete(self):
+    def test_truncated_files_are_refused_with_a_position(self):
         """Cut anywhere, a file is refused with a position; only a lost last newline is harmless."""
         text = (SYMMETRIC + "2 2 3\n1 1 4\n2 1 1\n2 2 30\n").encode()
         for length in range(0, len(text) - 2, 7):
@@ -108,7 +108,7 @@ class FileTest(weir_cli.CliTest):
                 message = self.refused(self.write("cut.npy", data[:length]))
                 self.assertRegex(message, r"byte \d+")
 
-    def test_files_that_are_none(self):
+    def test_missing_files_folders_pipes_and_plain_text_are_refused_as_input(self):
         self.assertIn("No such file", self.refused(self.path("absent.mtx")))
         self.assertIn("directory", self.refused(self.folder))
         self.assertIn("byte 0", self.refused(self.write("text.mtx", "2 2 1\n1 1 1\n")))
@@ -116,18 +116,18 @@ class FileTest(weir_cli.CliTest):
         self.refused(self.path("pipe"))
 
     @unittest.skipIf(os.geteuid() == 0, "root may read everything")
-    def test_unreadable(self):
+    def test_a_file_without_read_permission_is_refused(self):
         path = self.write("secret.mtx", SYMMETRIC)
         os.chmod(path, 0)
         self.assertIn("Permission denied", self.refused(path))
 
-    def test_not_a_system(self):
+    def test_cholesky_refuses_matrices_that_are_wide_empty_or_not_symmetric(self):
         self.refused(self.save("wide.npy", np.ones((2, 3))))
         self.refused(self.save("none.npy", np.zeros((0, 0))))
         message = self.refused(self.save("skewed.npy", np.array([[2.0, 1.0], [0.5, 2.0]])))
         self.assert_names(message, "symmetric", 2, 1)
 
-    def test_numbers_that_are_not_finite(self):
+    def test_a_nan_or_infinity_in_a_matrix_is_refused_with_its_row_and_column(self):
         for wrong, kind in itertools.product((np.nan, np.inf, -np.inf), TYPES.values()):
             matrix = positive_definite(9).astype(kind)
             matrix[6, 6] = wrong
@@ -141,7 +141,7 @@ class FileTest(weir_cli.CliTest):
                     message = self.refusal("run", *arguments, code=BAD_INPUT)
                     self.assertIn(f"{bad}: row 7, column 7: found {wrong}, expected", message)
 
-    def test_right_hand_side(self):
+    def test_missing_right_hand_sides_and_those_of_wrong_size_are_refused(self):
         matrix = self.save("A.npy", np.eye(3))
         for name, rhs in (("short", np.ones(2)), ("long", np.ones(4)), ("none", np.ones((3, 0)))):
             with self.subTest(name):
@@ -153,12 +153,12 @@ class FileTest(weir_cli.CliTest):
         self.assertIn(missing, self.refusal("run", "cholesky", "--input", matrix, "--rhs", missing,
                                             code=BAD_INPUT))
 
-    def test_factors_that_do_not_fit(self):
+    def test_matmul_refuses_factors_whose_sizes_do_not_fit(self):
         left, right = self.save("A.npy", np.ones((2, 3))), self.save("B.npy", np.ones((2, 3)))
         message = self.refusal("run", "matmul", "--input", left, "--second", right, code=BAD_INPUT)
         self.assert_names(message, left, right)
 
-    def test_output(self):
+    def test_output_without_a_folder_or_a_known_format_is_refused_and_not_written(self):
         matrix = self.save("A.npy", np.eye(3))
         for name in ("absent/L.npy", "L.txt", "L"):
             with self.subTest(name):
@@ -168,7 +168,7 @@ class FileTest(weir_cli.CliTest):
                 self.assertIn(path, message)
                 self.assertFalse(os.path.exists(path))
 
-    def test_files_that_cannot_appear_are_refused_before_the_run(self):
+    def test_unwritable_outputs_and_traces_are_refused_before_the_run(self):
         for option, file, expected in (
             ("--output", self.path("result.txt"), "extension '.txt'"),
             ("--output", self.path("no/folder.npy"), "is not a folder"),
@@ -180,7 +180,7 @@ class FileTest(weir_cli.CliTest):
                                        option, file, code=BAD_INPUT)
                 self.assertIn(expected, message)
 
-    def test_so_are_files_that_only_one_application_has(self):
+    def test_unwritable_labels_permutation_and_solution_are_refused_before_the_run(self):
         missing, rhs = self.path("no/folder.npy"), self.save("b.npy", np.ones(64))
         for options in (("kmeans", "--n", 1000, "--labels", missing),
                         ("lu", "--n", 64, "--permutation", missing),
@@ -190,7 +190,7 @@ class FileTest(weir_cli.CliTest):
                 message = self.refusal("run", *options, "--timeout", "1e-9", code=BAD_INPUT)
                 self.assertIn(f"{missing}: cannot be written: ", message)
 
-    def test_more_than_the_memory(self):
+    def test_a_matrix_larger_than_the_memory_is_refused_with_its_size(self):
         for app in ("cholesky", "matmul"):
             self.assert_names(self.refusal("run", app, "--n", 2000000000, code=BAD_INPUT),
                               2000000000)
@@ -202,7 +202,7 @@ class IndefiniteTest(weir_cli.CliTest):
         matrix[row, row] = -1
         return matrix
 
-    def test_names_the_leading_minor_that_lapack_finds(self):
+    def test_cholesky_of_an_indefinite_matrix_names_the_leading_minor_of_lapack(self):
         for precision, domains, row in ((p, d, r) for p in TYPES for d in DOMAINS
                                         for r in (0, 63, 64, 150, 199)):
             with self.subTest(precision=precision, domains=domains, row=row):
@@ -215,28 +215,28 @@ class IndefiniteTest(weir_cli.CliTest):
                                        domains, code=RUN_FAILED)
                 self.assertRegex(message, rf"leading minor of order {order}\b")
 
-    def test_zero_matrix(self):
+    def test_cholesky_of_a_zero_matrix_names_the_leading_minor_of_order_1(self):
         message = self.refusal("run", "cholesky", "--input", self.save("A.npy", np.zeros((5, 5))),
                                code=RUN_FAILED)
         self.assertRegex(message, r"leading minor of order 1\b")
 
-    def test_writes_no_result(self):
+    def test_a_failed_cholesky_writes_no_output_file(self):
         self.refusal("run", "cholesky", "--input", self.save("A.npy", self.indefinite(50, 20)),
                      "--output", self.path("L.npy"), code=RUN_FAILED)
         self.assertFalse(os.path.exists(self.path("L.npy")))
 
 
 class UsageTest(weir_cli.CliTest):
-    def test_suggests_the_application(self):
+    def test_a_misspelt_application_gets_a_suggestion(self):
         message = self.refusal("run", "cholesk", "--n", 10, code=USAGE)
         self.assertIn("'cholesk'", message)
         self.assertRegex(message, "did you mean '?cholesky")
 
-    def test_suggests_the_option(self):
+    def test_a_misspelt_option_gets_a_suggestion(self):
         message = self.refusal("run", "cholesky", "--tiel", 64, code=USAGE)
         self.assertRegex(message, "did you mean '?--tile")
 
-    def test_wrong_calls(self):
+    def test_invalid_arguments_end_with_the_usage_exit_code(self):
         for arguments in (["run"], ["run", "cholesky", "--n", "many"], ["run", "cholesky", "--n"],
                           ["run", "cholesky", "--n", "0"], ["run", "cholesky", "--n", "-4"],
                           ["run", "cholesky", "--tile", "0"], ["run", "matmul", "--repeat", "0"],
@@ -246,7 +246,7 @@ class UsageTest(weir_cli.CliTest):
             with self.subTest(" ".join(arguments)):
                 self.refusal(*arguments, code=USAGE)
 
-    def test_a_complaint_is_one_line(self):
+    def test_control_characters_in_arguments_are_quoted_in_one_printable_line(self):
         """What it quotes of the arguments does nothing to a terminal."""
         for arguments in (["--\x1b[31m"], ["run\n", "cholesky"], ["run", "chol\tesky"],
                           ["info", "a\x7fb"], ["help", "\r\n"]):
@@ -254,12 +254,12 @@ class UsageTest(weir_cli.CliTest):
                 message = self.refusal(*arguments, code=USAGE)
                 self.assertTrue(message.removesuffix("\n").isprintable(), repr(message))
 
-    def test_a_timeout_of_more_than_centuries_is_none(self):
+    def test_a_timeout_of_more_than_centuries_is_accepted(self):
         for seconds in ("9.3e9", "1e300"):
             with self.subTest(seconds):
                 self.weir("run", "matmul", "--n", 8, "--repeat", 1, "--timeout", seconds)
 
-    def test_help(self):
+    def test_help_is_written_to_standard_output_and_nothing_to_standard_error(self):
         for arguments in (["--help"], ["run", "--help"], ["run", "cholesky", "--help"]):
             output, message = self.weir(*arguments)
             self.assertIn("--", output)
@@ -271,7 +271,7 @@ class ConfigurationTest(weir_cli.CliTest):
         return self.refusal("run", "matmul", "--n", 64, "--domains", domains, *options,
                             code=BAD_INPUT)
 
-    def test_domains(self):
+    def test_faulty_domains_are_refused_with_the_faulty_word(self):
         for domains, word in (("gpu", "gpu"), ("host:colour=red", "colour"),
                               ("sim:cores=0", "cores"), ("sim:cores=many", "many"),
                               ("sim:gbps=-1", "gbps"), ("sim:duplex=triple", "triple"),
@@ -279,7 +279,7 @@ class ConfigurationTest(weir_cli.CliTest):
             with self.subTest(domains):
                 self.assertIn(word, self.refused(domains))
 
-    def test_more_places_than_cores(self):
+    def test_more_places_than_cores_are_refused(self):
         self.assert_names(self.refused("sim:cores=2", "--places", 3), 3, 2)
 
 

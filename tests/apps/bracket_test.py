@@ -35,7 +35,7 @@ class BracketTest(weir_cli.CliTest):
         return self.report("cholesky", "--input", self.path("K.mtx"), "--rhs", self.path("f.npy"),
                            "--solution", self.path("u.npy"), *options)
 
-    def test_displacements(self):
+    def test_displacements_computed_on_all_domains_pass_the_check(self):
         for cells in (1, 2):
             self.bracket("--cells", cells, "--output", self.folder)
             for domains in DOMAINS:
@@ -44,7 +44,7 @@ class BracketTest(weir_cli.CliTest):
                     self.check()
                     os.remove(self.path("u.npy"))
 
-    def test_default_size(self):
+    def test_the_default_bracket_has_at_least_3000_unknowns(self):
         output, _ = self.bracket("--output", self.folder)
         with open(self.path("bracket.json"), encoding="utf-8") as file:
             unknowns = json.load(file)["unknowns"]
@@ -68,13 +68,13 @@ class BracketTest(weir_cli.CliTest):
         self.solve()
         self.assertRegex(self.check(MISMATCH), r"assembly .*MISMATCH\nresidual .*ok\n")
 
-    def test_the_check_refuses_files_that_do_not_belong_together(self):
+    def test_the_check_refuses_solutions_that_are_short_or_missing(self):
         self.bracket("--cells", 1, "--output", self.folder)
         self.save("short.npy", np.ones(7))
         self.assertIn("short.npy", self.check(BAD_INPUT, "short.npy"))
         self.assertIn("absent.npy", self.check(BAD_INPUT, "absent.npy"))
 
-    def test_wrong_calls(self):
+    def test_invalid_arguments_are_refused_by_name_and_help_succeeds(self):
         for arguments, word in ((["--cells", "0"], "'0'"), (["--cells", "11"], "'11'"),
                                 (["--cells", "2x"], "'2x'"), (["--cells"], "--cells"),
                                 (["--size", "2"], "--size")):
@@ -85,7 +85,7 @@ class BracketTest(weir_cli.CliTest):
         output, _ = self.bracket("--help")
         self.assertIn("--cells", output)
 
-    def test_output_that_cannot_be_written(self):
+    def test_an_output_folder_that_cannot_be_created_is_refused(self):
         path = os.path.join(self.write("file", ""), "folder")
         self.assertIn(path, self.bracket("--output", path, code=BAD_INPUT)[1])
 

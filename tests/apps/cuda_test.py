@@ -24,7 +24,7 @@ class CudaTest(weir_cli.CliTest):
         output, _ = self.weir("run", *arguments, "--repeat", 2, "--verify", "--json")
         return json.loads(output)
 
-    def test_product(self):
+    def test_matmul_on_cuda_equals_the_product_of_numpy(self):
         random = np.random.default_rng(3)
         for precision, domains in itertools.product(TYPES, DOMAINS):
             with self.subTest(precision=precision, domains=domains):
@@ -37,7 +37,7 @@ class CudaTest(weir_cli.CliTest):
                 error = relative_error(np.load(self.path("C.npy")), expected)
                 self.assertLess(error, 200 * np.finfo(dtype).eps)
 
-    def test_factor_and_solution(self):
+    def test_cholesky_on_cuda_gives_the_factor_and_solution_of_scipy(self):
         matrix = positive_definite(300)
         rhs = np.arange(1.0, 301)
         for domains, places in itertools.product(DOMAINS, (1, 2)):
@@ -53,23 +53,23 @@ class CudaTest(weir_cli.CliTest):
                                        scipy.linalg.solve(matrix, rhs, assume_a="pos"))
                 self.assertLess(error, 3000 * np.finfo(float).eps)
 
-    def test_single_precision(self):
+    def test_cholesky_on_cuda_passes_verification_in_single_precision(self):
         self.verified("cholesky", "--n", 200, "--tile", 64, "--precision", "float", "--domains",
                       "cuda:0")
 
-    def test_the_doctor_lets_it_compute(self):
+    def test_the_doctor_reports_the_cuda_domain_as_verified(self):
         output, _ = self.weir("doctor", "--domains", "cuda:0", "--json")
         checks = json.loads(output)["checks"]
         self.assertTrue(any(check["check"].startswith("domain cuda") and "verified" in check["found"]
                             for check in checks), checks)
 
-    def test_portable_kernels(self):
+    def test_portable_kernels_on_cuda_pass_verification(self):
         """The driver for tests compiles them, also those that a macro makes."""
         self.environment["XDG_CACHE_HOME"] = self.path("cache")
         self.verified("laplacian", "--n", 64, "--domains", "cuda:0")
         self.verified("kmeans", "--size", "tiny", "--domains", "host,cuda:0")
 
-    def test_matrices_that_are_not_positive_definite_are_named(self):
+    def test_a_matrix_that_is_not_positive_definite_fails_with_its_leading_minor(self):
         """The run fails, since later calls see it, and names the minor."""
         matrix = positive_definite(256)
         matrix[10, 10] = -1
@@ -77,7 +77,7 @@ class CudaTest(weir_cli.CliTest):
                                32, "--domains", "cuda:0", "--repeat", 3, code=RUN_FAILED)
         self.assertIn("the leading minor of order 11 is not positive definite", message)
 
-    def test_missing_libraries_are_named(self):
+    def test_a_missing_cublas_is_reported_with_the_package_that_has_it(self):
         self.environment["WEIR_CUBLAS"] = "/nonexistent"
         message = self.refusal("run", "matmul", "--n", 64, "--domains", "cuda:0",
                                code=(RUN_FAILED, UNAVAILABLE))

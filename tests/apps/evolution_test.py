@@ -93,7 +93,7 @@ class EvolutionTest(weir_cli.CliTest):
         np.testing.assert_array_equal(population, last)
         return report
 
-    def test_every_generation_is_that_of_numpy(self):
+    def test_every_generation_equals_that_of_numpy(self):
         for problem in ("polynomial", "target"):
             for creatures, genes, generations in ((32, 40, 6), (10, 3, 4), (45, 300, 3), (11, 1, 2),
                                                   (70, 65, 4)):
@@ -103,12 +103,12 @@ class EvolutionTest(weir_cli.CliTest):
                     self.assertEqual(report["stages"], dict.fromkeys(
                         ("reproduce", "evaluate", "select", "crossover", "mutate"), tasks))
 
-    def test_new_creatures_and_seeds(self):
+    def test_generations_with_eliminate_and_seed_equal_those_of_numpy(self):
         self.check("target", 30, 12, 5, "--eliminate", 20, "--seed", 77, eliminate=20, seed=77)
         self.check("polynomial", 30, 12, 5, "--eliminate", 3, "--seed", 2 ** 63, eliminate=3,
                    seed=2 ** 63)
 
-    def test_same_bits_however_it_runs(self):
+    def test_generations_do_not_depend_on_the_pipeline_options(self):
         problem = ("target", 100, 40, 8)
         told, last = expected(*problem)
         for options in (("--domains", "host:cores=1"), ("--baseline",), ("--no-batching",),
@@ -120,7 +120,7 @@ class EvolutionTest(weir_cli.CliTest):
                 np.testing.assert_array_equal(population, last)
                 self.assertEqual(report["meetings"], 80 if "--baseline" in options else 0)
 
-    def test_a_card_evaluates_the_same(self):
+    def test_generations_on_a_device_equal_those_of_numpy(self):
         for problem in (("polynomial", 45, 130, 3), ("target", 60, 65, 4), ("target", 11, 1, 2)):
             told, last = expected(*problem)
             for domains in CARDS:
@@ -131,15 +131,15 @@ class EvolutionTest(weir_cli.CliTest):
                         np.testing.assert_array_equal(population, last)
                         self.assertEqual(report["stages"]["evaluate"], 2 * problem[1] * problem[3])
 
-    def test_copies_go_beside_the_work_of_a_card(self):
+    def test_the_pipeline_on_a_device_is_over_22_percent_faster_than_its_baseline(self):
         self.assertGreater(self.gain("evolution", "--generations", 2), 1.22)
 
-    def test_portable_text_does_the_same(self):
+    def test_generations_on_opencl_equal_those_of_numpy(self):
         domains = self.require_opencl()
         self.check("polynomial", 20, 70, 2, "--domains", domains)
         self.check("target", 20, 70, 2, "--domains", domains)
 
-    def test_evolution_gets_somewhere(self):
+    def test_the_best_fitness_never_falls_and_its_error_shrinks_20_times(self):
         """To a target it gets much nearer than any creature of the first generation."""
         report, _ = self.evolve("target", 200, 20, 60)
         best = [max(island["best"] for island in islands) for islands in report["generations"]]
@@ -147,13 +147,13 @@ class EvolutionTest(weir_cli.CliTest):
         self.assertGreater(best[-1], best[0] / 20)
         self.assertEqual(report["results"]["best fitness"], best[-1])
 
-    def test_verification_at_the_usual_size(self):
+    def test_verification_passes_for_the_default_of_2048_creatures(self):
         report = self.report("evolution", "--generations", 2, "--verify")
         self.assertIs(report["verified"], True)
         self.assertEqual(report["params"]["n"], 2048)
         self.assertEqual([check["value"] for check in report["checks"]], [0, 0])
 
-    def test_bad_input(self):
+    def test_invalid_options_and_expired_timeouts_are_refused_and_leave_no_file(self):
         for options, code, word in (
             (("--n", 21), BAD_INPUT, "--n 21"),
             (("--n", 18), BAD_INPUT, "--n 18"),

@@ -169,7 +169,7 @@ class FaceDetectionTest(weir_cli.CliTest):
     def detect(self, picture, cascade, *options):
         return self.report("face-detection", "--input", picture, "--cascade", cascade, *options)
 
-    def test_candidates_of_numpy(self):
+    def test_candidates_equal_those_of_numpy(self):
         candidates = 0
         for seed, (window, width, height, factor) in enumerate(
                 ((6, 90, 70, 1.1), (9, 61, 120, 1.3), (24, 150, 100, 1.1), (7, 7, 7, 1.5),
@@ -189,7 +189,7 @@ class FaceDetectionTest(weir_cli.CliTest):
                 candidates += len(expected)
         self.assertGreater(candidates, 100)
 
-    def test_same_candidates_however_it_runs(self):
+    def test_candidates_do_not_depend_on_the_pipeline_options(self):
         os.mkdir(self.path("film"))
         for seed in range(5):
             write_map(self.path(f"film/{seed}.pgm"), noise(100 + seed, 80, seed))
@@ -208,7 +208,7 @@ class FaceDetectionTest(weir_cli.CliTest):
                     self.assertEqual(report[member], expected[member])
                 self.assertEqual(report["meetings"], 25 if "--baseline" in options else 0)
 
-    def test_a_card_sees_the_same(self):
+    def test_candidates_on_a_device_equal_those_of_numpy(self):
         found = 0
         for seed, (window, width, height, factor) in enumerate(
                 ((6, 90, 70, 1.1), (48, 150, 131, 1.2), (7, 7, 7, 1.5), (12, 200, 13, 2.0)), 30):
@@ -226,27 +226,27 @@ class FaceDetectionTest(weir_cli.CliTest):
                                          tiles_of(height, width, window, factor))
         self.assertGreater(found, 100)
 
-    def test_a_card_that_skips_its_kernels_sees_nothing(self):
+    def test_a_device_that_skips_its_kernels_finds_no_candidate(self):
         report = self.report("face-detection", "--input",
                              write_map(self.path("noise.pgm"), noise(90, 70, 41)), "--cascade",
                              self.write("random.xml", cascade_text(*random_cascade(6, 41))),
                              "--domains", "host:cores=1,sim:cores=1,gflops=100,kernels=skip")
         self.assertEqual(report["pictures"][0]["candidates"], [])
 
-    def test_windows_that_are_too_large_for_a_card_stay_on_the_host(self):
+    def test_windows_too_large_for_a_device_are_scanned_on_the_host(self):
         cascade, grey = random_cascade(49, 40), noise(90, 80, 40)
         report = self.detect(write_map(self.path("noise.pgm"), grey),
                              self.write("random.xml", cascade_text(*cascade)), "--domains", CARDS[0])
         self.assertEqual(report["pictures"][0]["candidates"], expected_candidates(grey, cascade, 1.1))
         self.assertIn("integral", report["stages"])
 
-    def test_copies_go_beside_the_work_of_a_card(self):
+    def test_the_pipeline_on_a_device_is_over_22_percent_faster_than_its_baseline(self):
         picture = write_map(self.path("noise.pgm"), noise(400, 300, 42))
         cascade = self.write("random.xml", cascade_text(*random_cascade(24, 42)))
         self.assertGreater(self.gain("face-detection", "--input", picture, "--cascade", cascade),
                            1.22)
 
-    def test_portable_text_does_the_same(self):
+    def test_candidates_on_opencl_equal_those_of_numpy(self):
         cascade, grey = random_cascade(10, 41), noise(100, 80, 41)
         report = self.detect(write_map(self.path("noise.pgm"), grey),
                              self.write("random.xml", cascade_text(*cascade)), "--domains",
@@ -255,7 +255,7 @@ class FaceDetectionTest(weir_cli.CliTest):
 
     @unittest.skipUnless(cv2 and PHOTOGRAPHS and os.path.exists(FACES),
                          "OpenCV, scikit-image or opencv-data is not installed")
-    def test_photographs_as_opencv_sees_them(self):
+    def test_faces_in_photographs_equal_those_of_opencv(self):
         images = [cv2.imread(os.path.join(PHOTOGRAPHS, name)) for name in NAMES]
         astronaut = images[0]
         images += [astronaut[:, ::-1], astronaut[50:180, 150:300],
@@ -283,7 +283,7 @@ class FaceDetectionTest(weir_cli.CliTest):
 
     @unittest.skipUnless(cv2 and PHOTOGRAPHS and os.path.exists(FACES),
                          "OpenCV, scikit-image or opencv-data is not installed")
-    def test_frames_around_faces(self):
+    def test_the_output_picture_has_green_frames_around_the_faces(self):
         image = cv2.imread(os.path.join(PHOTOGRAPHS, NAMES[0]))
         cv2.imwrite(self.path("astronaut.png"), image)
         report = self.detect(self.path("astronaut.png"), FACES, "--output", self.path("faces.png"),
@@ -325,14 +325,14 @@ class FaceDetectionTest(weir_cli.CliTest):
         self.assertEqual(sorted(os.listdir(self.path("found"))),
                          [f"film-{number:06}.png" for number in range(1, 6)])
 
-    def test_a_film(self):
+    def test_faces_in_a_film_equal_those_in_its_frames(self):
         cascade = self.write("random.xml", cascade_text(*random_cascade(8, 1)))
         expected = self.detect(self.frames(), cascade)
         self.assertGreater(expected["results"]["candidates"], 100)
         self.check_film(self.film("film.mp4"), cascade, expected)
 
     @unittest.skipIf(shutil.which("ffmpeg") is None, "ffmpeg is not installed")
-    def test_a_film_that_ffmpeg_makes(self):
+    def test_a_film_of_ffmpeg_has_the_faces_of_its_frames_and_a_cut_one_is_refused(self):
         cascade = self.write("random.xml", cascade_text(*random_cascade(8, 1)))
         frames, film = self.frames(), self.path("film.mkv")
         subprocess.run(["ffmpeg", "-v", "error", "-i", frames + "/%d.pgm", "-c:v", "ffv1", film],
@@ -343,7 +343,7 @@ class FaceDetectionTest(weir_cli.CliTest):
         self.assertIn("ffmpeg says", self.refusal("run", "face-detection", "--input", film, "--cascade",
                                                   cascade, code=BAD_INPUT))
 
-    def test_films_that_are_none(self):
+    def test_bad_films_and_a_faulty_or_missing_ffmpeg_are_refused_with_a_reason(self):
         cascade = self.write("random.xml", cascade_text(*random_cascade(8, 1)))
 
         def refusal(film, *options):
@@ -384,7 +384,7 @@ class FaceDetectionTest(weir_cli.CliTest):
                 found.add(json.dumps(pictures[0]["faces"]))
         self.assertEqual(len(found), 3)  # the same however it runs, others of another seed
 
-    def test_bad_input(self):
+    def test_faulty_cascades_pictures_and_options_are_refused_without_output(self):
         picture = write_map(self.path("noise.pgm"), noise(40, 30, 1))
         large = write_map(self.path("large.pgm"), noise(3000, 2000, 1))
         good = cascade_text(*random_cascade(6, 1))

@@ -35,21 +35,21 @@ class GainsTest(unittest.TestCase):
             with self.subTest(report["name"]):
                 self.assertIs(report["ok"], True, report)
 
-    def test_transfers_hide_behind_kernels(self):
+    def test_overlap_of_transfers_and_kernels_reaches_its_targets(self):
         rows = [evaluate.overlap(*case) for case in evaluate.OVERLAPS if case[2] is not None]
         self.assertEqual(len(rows), 2)
         self.check(rows)
 
-    def test_applications_gain_by_streams(self):
+    def test_streams_speed_up_each_application_by_its_target(self):
         self.check([evaluate.gain(app, target) for app, target in evaluate.GAINS.items()
                     if app != "kmeans"])
 
-    def test_pipelines_gain_where_launches_are_dear(self):
+    def test_pipelines_reach_their_target_gains_where_launches_are_expensive(self):
         """16 GB/s and 8 TFLOP/s: all but the latency of a copy is brief."""
         self.check([stages.row(application, "16 GB/s, 8 TFLOP/s")
                     for application in ("reyes", "evolution", "face-detection", "raster")])
 
-    def test_transformed_iterations_overlap(self):
+    def test_transformed_iterations_reach_their_target_gains(self):
         for app, targets in evaluate.TRANSFORMED.items():
             self.check(evaluate.transformed(app, *targets))
 
@@ -58,7 +58,7 @@ class GainsTest(unittest.TestCase):
         report, = self.reports([evaluate.gain("kmeans", KMEANS_GAIN)])
         self.assertIs(report["ok"], True, report)
 
-    def test_places_share_the_memory_of_their_card(self):
+    def test_two_places_do_not_speed_up_applications_bound_by_memory(self):
         """What memory limits gains nothing by places, which do not multiply its bandwidth."""
         rows = []
         for app in ("kmeans", "hotspot", "srad"):
@@ -69,7 +69,7 @@ class GainsTest(unittest.TestCase):
             with self.subTest(report["name"]):
                 self.assertAlmostEqual(report["ratio"], 1, delta=0.01)
 
-    def test_bytes_take_as_long_in_any_number_of_places(self):
+    def test_a_dot_product_takes_the_same_time_in_1_to_8_places(self):
         """64 MB at 10 GB/s, after the 4 us that the first tiles of two vectors travel."""
         card = ("sim:clock=virtual,cores=8,gbps=1000,latency_us=0,gflops=1000,memory_gbps=10,"
                 "kernels=skip")
@@ -79,7 +79,7 @@ class GainsTest(unittest.TestCase):
             report, = self.reports([Row("dotproduct", "s", Figure(command, "seconds.median"))])
             self.assertAlmostEqual(report["ours"], 0.006404, delta=2e-9)
 
-    def test_groups_share_no_rounds(self):
+    def test_a_command_of_two_groups_is_measured_in_the_rounds_of_each(self):
         """A command that two groups have in common is one of the rounds of each."""
         command = Command("weir", ("run", "nn", "--size", "tiny", "--repeat", "1", "--json"))
         missing = Command("no_such_program")
@@ -89,7 +89,7 @@ class GainsTest(unittest.TestCase):
             self.assertEqual(len(outputs[command]), 2)
             self.assertIsInstance(outputs[missing], NotBuilt)
 
-    def test_they_are_the_same_each_time(self):
+    def test_a_measurement_in_virtual_time_is_identical_when_repeated(self):
         row = evaluate.gain("nn", 1)
         first, second = (next(self.reports([row])) for _ in range(2))
         self.assertEqual(first, second)

@@ -111,7 +111,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
         for line in lines:
             self.check_line(line, queries[line["query"]], targets[line["target"]])
 
-    def test_random_sequences(self):
+    def test_alignments_of_random_sequences_equal_those_of_numpy(self):
         target = letters(6000, 1)
         cases = [
             ([("t", target)], [("q", changed(target[2000:2300], 2))]),
@@ -129,7 +129,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 self.assertEqual(report["stages"]["fine"], len(lines))
                 self.assertEqual(report["stages"]["write"], len(lines))
 
-    def test_a_base_that_is_not_known_differs_from_all(self):
+    def test_an_unknown_base_is_aligned_as_a_mismatch(self):
         """On a device its bits are those of a G."""
         target = letters(400, 30) + "G" * 20 + "N" * 30 + letters(400, 31)
         target = target[:100] + "N" + target[101:]
@@ -158,14 +158,14 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 found.add((report["params"]["n"], report["params"]["seed"], report["hash"]))
         self.assertEqual(len(found), 4)  # same on a device, another genome by another seed
 
-    def test_the_usual_query_is_named_after_its_letters(self):
+    def test_the_default_query_is_named_after_its_range_in_the_target(self):
         target = self.write("short.fa", fasta(("t", letters(300, 1))))
         self.report("gene-alignment", "--input", target, "--output", self.path("found.txt"))
         with open(self.path("found.txt"), encoding="ascii") as file:
             self.assertTrue(file.read().splitlines()[1].startswith("t:1-300\tt\t0\t"))
 
     @unittest.skipUnless(os.path.exists(LAMBDA), "bowtie2-examples is not installed")
-    def test_phage(self):
+    def test_alignments_in_the_lambda_phage_equal_those_of_numpy(self):
         with gzip.open(LAMBDA, "rt") as file:
             name, *lines = file.read().split("\n")
         target = ("".join(lines)).upper()
@@ -182,7 +182,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
         self.assertEqual(report["results"]["alignments"], 1034)
         self.assertEqual(report["results"]["best score"], 4096)
 
-    def test_same_lines_however_it_runs(self):
+    def test_alignments_do_not_depend_on_the_pipeline_options(self):
         target = letters(20000, 7)
         query = changed(target[7000:7200], 8)
         expected = self.align(fasta(("t", target)), fasta(("q", query)))[1]
@@ -195,7 +195,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 _, lines = self.align(fasta(("t", target)), fasta(("q", query)), *options)
                 self.assertEqual(lines, expected)
 
-    def test_a_card_finds_the_same(self):
+    def test_alignments_on_a_device_equal_those_on_the_host(self):
         targets = [("one", letters(5000, 21)), ("two", letters(11, 22)), ("three", letters(10, 23)),
                    ("four", letters(2058, 24))]
         queries = [("a", changed(targets[0][1][900:1100], 25)), ("b", targets[3][1][1020:1060]),
@@ -216,18 +216,18 @@ class GeneAlignmentTest(weir_cli.CliTest):
             self.assertEqual(lines, [line for line in expected
                                      if line["target"] != "one" and line["query"] != "a"])
 
-    def test_copies_go_beside_the_work_of_a_card(self):
+    def test_the_pipeline_on_a_device_is_over_22_percent_faster_than_its_baseline(self):
         path = self.write("t.fa", fasta(("t", letters(50000, 28))))
         self.assertGreater(self.gain("gene-alignment", "--input", path), 1.22)
 
-    def test_portable_text_does_the_same(self):
+    def test_alignments_on_opencl_equal_those_of_numpy(self):
         target = letters(20000, 26)
         query = changed(target[3000:3300], 27)
         _, lines = self.align(fasta(("t", target)), fasta(("q", query)), "--domains",
                               self.require_opencl())
         self.check([("t", target)], [("q", query)], lines)
 
-    def test_compressed_and_oddly_written_files(self):
+    def test_compressed_and_oddly_written_files_give_the_same_alignments(self):
         target = letters(3000, 9)
         query = target[1000:1100]
         expected = self.align(fasta(("t", target)), fasta(("q", query)))[1]
@@ -240,7 +240,7 @@ class GeneAlignmentTest(weir_cli.CliTest):
             path = self.write("target", content)
             self.assertEqual(self.align(path, fasta(("q", query)))[1], expected)
 
-    def test_sam(self):
+    def test_sam_output_holds_the_alignments_of_the_text_output(self):
         target = letters(5000, 10)
         queries = [("a", changed(target[100:200], 11)), ("b", target[3000:3050])]
         text = self.align(fasta(("t", target)), fasta(*queries))[1]
@@ -260,21 +260,21 @@ class GeneAlignmentTest(weir_cli.CliTest):
                 line["cigar"], "*", "0", "0", "*" if further else dict(queries)[name], "*",
                 "AS:i:" + line["score"], "NM:i:" + line["edits"]])
 
-    def test_memory_is_bounded(self):
+    def test_less_than_half_of_30000_alignments_are_kept_at_a_time(self):
         """Tens of thousands of alignments, of which few are there at a time."""
         report, lines = self.align(fasta(("t", "A" * 30000)), fasta(("q", "A" * 11)))
         self.assertEqual(len(lines), 29990)
         self.assertLess(report["shelf"], 29990 / 2)
         self.assertEqual({line["cigar"] for line in lines}, {"11="})
 
-    def test_verification(self):
+    def test_verification_passes_with_the_default_query(self):
         target = letters(3000, 12)
         self.write("t.fa", fasta(("t", target)))
         report = self.report("gene-alignment", "--input", self.path("t.fa"), "--verify")
         self.assertIs(report["verified"], True)
         self.assertEqual([check["value"] for check in report["checks"]], [0, 0])
 
-    def test_bad_input(self):
+    def test_faulty_sequences_and_options_are_refused_without_output(self):
         good = self.write("good.fa", fasta(("t", letters(200, 13))))
         files = {
             "none.fa": (None, "No such file"), "empty.fa": ("", "no sequence"),

@@ -52,7 +52,7 @@ class GpuRunTest(weir_cli.CliTest):
         with tarfile.open(self.path("results.tar.gz")) as packed:
             return {os.path.basename(name) for name in packed.getnames()}
 
-    def test_one_step_that_fails_keeps_none_from_running(self):
+    def test_other_steps_run_after_a_step_that_fails(self):
         self.install("bin/weir", 0)
         self.install("bin/conformance", 3)
         said = self.run_script("0", "96", "none", code=1)
@@ -67,7 +67,7 @@ class GpuRunTest(weir_cli.CliTest):
         self.assertLessEqual({*APPS, "machine.json", "info.json", "conformance.json"},
                              self.results())
 
-    def test_what_a_run_says_is_not_in_its_report(self):
+    def test_messages_of_a_run_are_in_its_log_and_not_in_its_report(self):
         self.script("bin/weir", "echo 'weir: running' >&2; echo '{}'")
         self.run_script("0", "96", "none", code=0, RUN_STEPS="apps")
         for name in APPS:
@@ -76,20 +76,20 @@ class GpuRunTest(weir_cli.CliTest):
             self.assertEqual(report.with_suffix(".log").read_text(encoding="utf-8"),
                              "weir: running\n")
 
-    def test_steps_and_rows_can_be_chosen(self):
+    def test_run_steps_and_run_rows_choose_the_steps_and_rows(self):
         said = self.run_script("0", "96", "quick", code=0, RUN_STEPS="bench", RUN_ROWS="a b")
         self.assertEqual(said, "passed: bench\n")
         self.assertEqual(Path(self.path("results/bench.log")).read_text(encoding="utf-8"),
                          "rows: cuda --build . --save results --quick --only a b --rounds 3\n")
         self.assertIn("RUN_STEPS has words of", self.run_script(code=2, RUN_STEPS="all"))
 
-    def test_steps_without_time_have_failed(self):
+    def test_steps_without_time_left_are_reported_as_failed(self):
         said = self.run_script("0", "96", "none", code=1, RUN_STEPS="tests", RUN_SECONDS="0")
         self.assertEqual(said, "no time: conformance\nno time: kernels\n"
                                "run: failed: conformance kernels\n")
         self.assertIn("machine.json", self.results())
 
-    def test_without_a_card_nothing_runs(self):
+    def test_a_machine_without_a_gpu_ends_the_script_with_a_message(self):
         self.install("bin/weir", 0)
         self.environment["WEIR_CUDA_DRIVER"] = "/nonexistent"
         self.assertIn("there is no GPU that weir can use", self.run_script(code=2))

@@ -13,22 +13,22 @@ class KernelsTest(CliTest):
                              "--kernels", kernels, *more)
         return report["seconds"]["median"] * 1e3
 
-    def test_nine_tiles_take_three_rounds_of_four_cores_or_a_ninth_each_of_the_place(self):
+    def test_nine_tiles_take_3_tile_times_serially_and_9_quarters_with_a_team(self):
         one = 2 * 128 * 128 * 384 / 1e6  # ms of a tile on a core
         self.assertAlmostEqual(self.milliseconds("serial", 384), 3 * one, delta=0.1)
         self.assertAlmostEqual(self.milliseconds("team", 384), 9 * one / 4, delta=0.1)
 
-    def test_a_queue_takes_the_same_kernels(self):
+    def test_nine_tiles_take_as_long_in_a_queue_as_in_streams(self):
         one = 2 * 128 * 128 * 384 / 1e6
         self.assertAlmostEqual(self.milliseconds("serial", 384, "--policy", "finish"), 3 * one, delta=0.1)
         self.assertAlmostEqual(self.milliseconds("team", 384, "--policy", "finish"), 9 * one / 4, delta=0.1)
 
-    def test_auto_takes_the_place_for_few_tiles(self):
+    def test_auto_takes_team_kernels_for_4_tiles_and_serial_ones_for_9(self):
         for n, same in ((256, "team"), (384, "serial")):  # 4 and 9 tiles for 4 cores
             with self.subTest(n=n):
                 self.assertEqual(self.milliseconds("auto", n), self.milliseconds(same, n))
 
-    def test_results_are_right(self):
+    def test_dense_results_pass_verification_with_all_kernels(self):
         for app in DENSE:
             for domains in ("host", "host:cores=1,sim:cores=1"):
                 for kernels in ("auto", "serial", "team"):
@@ -37,7 +37,7 @@ class KernelsTest(CliTest):
                             self.report(app, "--n", 200, "--tile", 64, "--domains", domains,
                                         "--verify", "--kernels", kernels, *more)
 
-    def test_other_applications_refuse_it(self):
+    def test_the_kernels_option_is_refused_by_srad_and_with_an_unknown_value(self):
         self.refusal("run", "srad", "--kernels", "team", code=USAGE)
         self.refusal("run", "matmul", "--kernels", "some", code=USAGE)
 

@@ -31,7 +31,7 @@ class LaplacianTest(weir_cli.CliTest):
         self.assertEqual(set(report["breakdown"]), {"compute_s", "communicate_s", "synchronise_s"})
         return report
 
-    def test_domains_and_blocks(self):
+    def test_verification_passes_for_all_domains_blocks_and_transforms(self):
         domains = DOMAINS + ("sim:cores=1,sim:cores=1,sim:cores=1",)
         for domain, (dims, blocks), transform in itertools.product(
                 domains, ((2, "1x1"), (2, "3x2"), (3, "2x2x2"), (3, "1x3x1")), ("on", "off")):
@@ -40,12 +40,12 @@ class LaplacianTest(weir_cli.CliTest):
                                        blocks, "--domains", domain, "--transform", transform)
                 self.assertEqual(report["blocks"], np.prod([int(b) for b in blocks.split("x")]))
 
-    def test_both_precisions_and_places(self):
+    def test_verification_passes_in_both_precisions_on_two_places(self):
         for precision in TYPES:
             self.verified("--n", 33, "--iterations", 11, "--precision", precision, "--domains",
                           "host", "--places", 2)
 
-    def test_decay_of_the_lowest_mode(self):
+    def test_the_lowest_mode_decays_at_the_analytic_rate(self):
         for dims, domain in ((2, "host"), (3, weir_cli.SIM)):
             start, decay = mode(15, dims)
             self.verified("--n", 15, "--dims", dims, "--start", "mode", "--iterations", 60,
@@ -53,7 +53,7 @@ class LaplacianTest(weir_cli.CliTest):
             field = np.load(self.path("x.npy")).T.reshape(start.shape)
             np.testing.assert_allclose(field, decay ** 60 * start, rtol=1e-12)
 
-    def test_fused_steps_have_the_same_bits(self):
+    def test_fused_steps_of_one_block_have_the_bits_of_single_steps(self):
         for dims, n, iterations, fuse, precision in (
                 (3, 14, 9, 2, "double"), (3, 33, 10, 4, "float"), (3, 5, 7, 7, "double"),
                 (2, 60, 11, 3, "float"), (2, 9, 16, 16, "double"), (3, 160, 5, 3, "double")):
@@ -63,7 +63,7 @@ class LaplacianTest(weir_cli.CliTest):
                                   fuse, "--precision", precision, "--domains", domain)
         self.verified("--n", 15, "--start", "mode", "--iterations", 60, "--fuse", 4)
 
-    def test_fused_steps_of_several_blocks_have_the_same_bits(self):
+    def test_fused_steps_of_several_blocks_have_the_bits_of_single_steps(self):
         """Slabs as wide as the halo, less than twice as wide, and wider; the first sweep shorter."""
         inproc = ("--transport", "inproc", "--check")
         for (options, blocks), (fuse, transform) in itertools.product(
@@ -79,13 +79,13 @@ class LaplacianTest(weir_cli.CliTest):
                                        "--transform", transform, *options)
                 self.assertEqual(report["blocks"], blocks)
 
-    def test_edges_leave_before_they_are_made_anew(self):
+    def test_verification_passes_when_one_sweep_has_fewer_steps_than_the_others(self):
         """A sweep of less steps than the others reads less of what would tell it that."""
         for _ in range(10):
             self.verified("--n", 16, "--iterations", 10, "--fuse", 4, "--blocks", "1x1x3",
                           "--domains", weir_cli.MIXED)
 
-    def test_fused_steps_need_slabs(self):
+    def test_fused_steps_are_refused_for_blocks_that_are_no_slabs_or_too_thin(self):
         for options, words in (
                 (("--fuse", 2, "--blocks", "1x2x3"), "in z alone: choose --blocks 1x1x6"),
                 (("--fuse", 2, "--dims", 2, "--blocks", "2x1"), "in y alone: choose --blocks 1x2"),
@@ -93,7 +93,7 @@ class LaplacianTest(weir_cli.CliTest):
             message = self.weir("run", "laplacian", "--n", 12, *options, code=BAD_INPUT)[1]
             self.assertIn(words, message)
 
-    def test_ranks_of_one_process(self):
+    def test_verification_passes_on_simulated_ranks_of_one_process(self):
         orders = itertools.cycle((0, 1, 7))
         for ranks, dims, transform in itertools.product((1, 2, 5), (2, 3), ("on", "off")):
             with self.subTest(ranks=ranks, dims=dims, transform=transform):
@@ -102,14 +102,14 @@ class LaplacianTest(weir_cli.CliTest):
                                        "--transform", transform, "--delivery", next(orders))
                 self.assertEqual(report["ranks"], ranks)
 
-    def test_processes(self):
+    def test_verification_passes_on_three_processes(self):
         for transform in ("on", "off"):
             with self.subTest(transform=transform):
                 report = self.verified("--n", 20, "--iterations", 10, "--blocks", "1x2x3",
                                        "--transform", transform, "--ranks", 3)
                 self.assertEqual((report["ranks"], report["blocks"]), (3, 6))
 
-    def test_processes_have_timelines_of_their_own(self):
+    def test_each_process_writes_a_trace_and_a_page_of_its_own(self):
         self.environment = {"WEIR_TRACE": self.path("all.json")}
         _, errors = self.weir("run", "laplacian", "--n", 16, "--iterations", 2, "--ranks", 3,
                               "--repeat", 1, "--trace", self.path("last.json"), "--report",
@@ -125,7 +125,7 @@ class LaplacianTest(weir_cli.CliTest):
                 with open(self.path(name), encoding="utf-8") as file:
                     self.assertIn("traceEvents", json.load(file))
 
-    def test_processes_write_one_result(self):
+    def test_several_processes_write_the_same_result_as_one(self):
         for precision, options in itertools.product(TYPES, (("--ranks", 3, "--blocks", "2x1x3"),
                                                             ("--ranks", 2, "--dims", 2))):
             problem = ("--n", 40, "--iterations", 7, "--precision", precision)
@@ -156,14 +156,14 @@ class LaplacianTest(weir_cli.CliTest):
         self.assertIs(report["verified"], True, report)
         self.assertEqual(report["ranks"], ranks)
 
-    def test_mpi(self):
+    def test_verification_passes_under_mpirun_on_2_and_4_ranks(self):
         for mpirun, ranks in itertools.product(("mpirun.openmpi", "mpirun.mpich"), (2, 4)):
             with self.subTest(mpirun=mpirun, ranks=ranks):
                 self.under(mpirun, ranks, "--n", 20, "--iterations", 10)
                 self.under(mpirun, ranks, "--n", 24, "--dims", 2, "--iterations", 30, "--start",
                            "mode", "--domains", weir_cli.SIM)
 
-    def test_weights(self):
+    def test_verification_passes_for_blocks_of_unequal_weight(self):
         for options, blocks in (
                 (("--weights", "3,1", "--domains", "sim:cores=1,sim:cores=1"), 2),
                 (("--weights", "1,3", "--domains", "host:cores=1,sim:cores=1"), 2),
@@ -178,16 +178,16 @@ class LaplacianTest(weir_cli.CliTest):
         report = self.verified("--n", 16, "--iterations", 3, "--weights", "3,1x1,3x3,1")
         self.assertEqual(report["params"]["tile"], 12)
 
-    def test_ranks_with_cards(self):
+    def test_verification_passes_on_simulated_ranks_with_devices(self):
         self.verified("--n", 16, "--blocks", "2x2x1", "--iterations", 7, "--transport", "inproc",
                       "--simulate", 2, "--domains", weir_cli.MIXED)
 
-    def test_several_blocks_of_a_rank(self):
+    def test_verification_passes_with_four_blocks_on_each_rank(self):
         report = self.verified("--n", 16, "--blocks", "3x2x2", "--iterations", 6, "--transport",
                                "inproc", "--simulate", 3)
         self.assertEqual((report["blocks"], report["ranks"]), (12, 3))
 
-    def test_portable_text_does_the_same(self):
+    def test_verification_passes_on_opencl(self):
         _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
         if message:
             self.skipTest(f"there is no opencl:0: {message.strip()}")
@@ -200,10 +200,10 @@ class LaplacianTest(weir_cli.CliTest):
                              "--transform", transform)
         return report["seconds"]["median"]
 
-    def test_halos_travel_behind_the_interior(self):
+    def test_overlapped_halos_make_two_devices_over_10_percent_faster(self):
         self.assertGreater(self.time("off") / self.time("on"), 1.1)
 
-    def test_bad_input(self):
+    def test_invalid_options_are_refused_with_a_reason(self):
         for options, code, word in (
             (("--n", 2000000000), BAD_INPUT, "--n"),
             (("--blocks", "2x2"), BAD_INPUT, "--blocks"),

@@ -19,7 +19,7 @@ class LiveTest(weir_cli.CliTest):
         output, said = self.weir("run", *arguments, "--live", "--repeat", 2, "--json")
         return json.loads(output), said.splitlines()
 
-    def test_lines_where_there_is_no_terminal(self):
+    def test_live_prints_lines_with_figures_of_stages_without_a_terminal(self):
         report, lines = self.live(*REYES)
         ends = [line for line in lines if ", all of it; " in line]
         self.assertTrue(all(line.startswith("weir: reyes, run ") for line in lines), lines)
@@ -29,7 +29,7 @@ class LiveTest(weir_cli.CliTest):
             self.assertRegex(lines[-1], rf"; {stage} [\d.]+( [kMG])?/s, {items:,} items, busy \d+ %, "
                                         r"waiting 0/\d+, p50 .* p95 .* p99 ")
 
-    def test_every_pipeline_has_it(self):
+    def test_live_reports_the_stages_of_raster_evolution_genes_and_stencil(self):
         fasta = self.write("a.fa", ">a\n" + "ACGTTGCAAGTCCGATAGCT" * 40 + "\n")
         query = self.write("q.fa", ">q\n" + "ACGTTGCAAGTCCGATAGCT" * 3 + "\n")
         for arguments, stage in (
@@ -42,7 +42,7 @@ class LiveTest(weir_cli.CliTest):
                 _, lines = self.live(*arguments)
                 self.assertIn(f"; {stage} ", lines[-1])
 
-    def test_a_table_in_place_on_a_terminal(self):
+    def test_live_redraws_a_table_in_place_on_a_terminal(self):
         primary, secondary = pty.openpty()
         command = [weir_cli.program(0), "run", *map(str, REYES), "--live", "--repeat", "3"]
         environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
@@ -72,7 +72,7 @@ class LiveTest(weir_cli.CliTest):
                          len(frames) - 1)
         self.assertEqual(lines[-1][2].split()[0], lines[0][2].split()[0])
 
-    def test_what_has_no_pipeline_says_so(self):
+    def test_live_is_refused_for_runs_without_a_pipeline(self):
         message = self.refusal("run", *REYES, "--baseline", "--live", code=UNSUPPORTED)
         self.assertIn("runs no pipeline, which --live needs", message)
         message = self.refusal("run", "cholesky", "--n", 64, "--live", code=weir_cli.USAGE)
@@ -80,7 +80,7 @@ class LiveTest(weir_cli.CliTest):
 
 
 class SwitchTest(weir_cli.CliTest):
-    def test_reports_say_what_was_switched(self):
+    def test_reports_record_the_pipeline_switches_that_were_given(self):
         on = self.report(*REYES)
         self.assertEqual([on[each] for each in ("batching", "end", "relief")],
                          [True, "tracking", "both"])
@@ -97,7 +97,7 @@ class SwitchTest(weir_cli.CliTest):
             self.assertEqual([stage["name"] for stage in off["pipeline"]["stages"]],
                              [stage["name"] for stage in on["pipeline"]["stages"]])
 
-    def test_fixed_batches_take_longer(self):
+    def test_fixed_batches_take_longer_than_those_that_the_pipeline_chooses(self):
         """Than those that the pipeline chooses: on a device whose copies take 50 us each."""
         device = ("--domains", "sim:clock=virtual,cores=1,gbps=16,gflops=8000,latency_us=50")
         chosen = self.report(*REYES, *device)
@@ -106,12 +106,12 @@ class SwitchTest(weir_cli.CliTest):
             self.assertEqual(fixed["stages"], chosen["stages"])
             self.assertGreater(fixed["seconds"]["median"], 1.5 * chosen["seconds"]["median"])
 
-    def test_a_timeout_waits_for_a_silence(self):
+    def test_an_end_by_timeout_reports_a_wait_of_at_least_20_ms(self):
         report = self.report(*REYES, "--end", "timeout")
         self.assertGreaterEqual(report["end_wait_s"], 0.02)
         self.assertGreaterEqual(report["seconds"]["median"], report["end_wait_s"])
 
-    def test_switches_that_make_no_sense(self):
+    def test_switches_are_refused_for_baselines_virtual_time_and_unknown_values(self):
         for options in (("--no-batching",), ("--end", "timeout"), ("--relief", "warp"),
                         ("--relief", "off"), ("--batch", 7), ("--in-flight", 2)):
             message = self.refusal("run", *REYES, "--baseline", *options, code=UNSUPPORTED)
@@ -124,7 +124,7 @@ class SwitchTest(weir_cli.CliTest):
 
 
 class GraphTest(weir_cli.CliTest):
-    def test_figures_of_the_graph(self):
+    def test_figures_of_stages_and_tunnels_in_the_report_are_consistent(self):
         report = self.report(*REYES)
         graph = report["pipeline"]
         names = [stage["name"] for stage in graph["stages"]]
@@ -144,7 +144,7 @@ class GraphTest(weir_cli.CliTest):
         self.assertEqual(len(graph["findings"]), 1)
         self.assertIn(graph["bottleneck"], graph["findings"][0]["words"])
 
-    def test_a_card_that_is_the_bottleneck(self):
+    def test_a_slow_device_is_reported_as_the_bottleneck(self):
         """In virtual time only the device takes any."""
         report = self.report(*REYES, "--domains", "sim:clock=virtual,cores=1,gbps=1,gflops=0.1")
         graph = report["pipeline"]

@@ -47,21 +47,21 @@ class LuTest(weir_cli.CliTest):
                         limit(dtype, n) * np.linalg.cond(exact))
         return report
 
-    def test_factors_and_solution(self):
+    def test_factors_and_solution_equal_those_of_lapack_on_all_domains(self):
         matrix = random_matrix(200)
         for precision, domains in itertools.product(TYPES, DOMAINS + ("sim:order=device",)):
             with self.subTest(precision=precision, domains=domains):
                 path = self.save("A.npy", matrix.astype(TYPES[precision]))
                 self.check(matrix, precision, path, "--domains", domains, "--tile", 48)
 
-    def test_orders_and_tiles(self):
+    def test_factors_equal_those_of_lapack_for_small_and_uneven_tiles(self):
         for n, tile in ((1, 1), (2, 1), (63, 64), (65, 64), (97, 20)):
             with self.subTest(n=n, tile=tile):
                 matrix = random_matrix(n)
                 scipy.io.mmwrite(self.path("A.mtx"), matrix, precision=17)
                 self.check(matrix, "double", self.path("A.mtx"), "--tile", tile)
 
-    def test_places_and_streams(self):
+    def test_factors_equal_those_of_lapack_on_several_places_and_streams(self):
         matrix = random_matrix(150)
         path = self.save("A.npy", matrix)
         for places, streams in ((1, 1), (2, 3)):
@@ -70,12 +70,12 @@ class LuTest(weir_cli.CliTest):
                                     "--places", places, "--streams", streams, "--verify")
                 self.assertIs(report["verified"], True)
 
-    def test_rows_that_must_move(self):
+    def test_matrices_that_need_pivoting_are_factored_like_lapack(self):
         """Without pivoting each of these divides by zero."""
         for matrix in (np.eye(90)[::-1], np.roll(np.eye(90), 50, axis=0) * 3):
             self.check(matrix, "double", self.save("A.npy", matrix), "--tile", 32)
 
-    def test_zeros_are_solved_by_zeros(self):
+    def test_a_zero_right_hand_side_has_a_zero_solution(self):
         rhs = self.save("b.npy", np.zeros((20, 2)))
         for application in ("lu", "cholesky"):
             report = self.report(application, "--n", 20, "--rhs", rhs, "--solution",
@@ -83,20 +83,20 @@ class LuTest(weir_cli.CliTest):
             self.assertIs(report["verified"], True)
             self.assertEqual(np.count_nonzero(np.load(self.path("x.npy"))), 0)
 
-    def test_a_singular_matrix_is_an_error_that_says_where(self):
+    def test_a_singular_matrix_fails_with_its_rows_and_pivot(self):
         matrix = random_matrix(100)
         matrix[:, 70] = 0
         message = self.refusal("run", "lu", "--input", self.save("A.npy", matrix), "--tile", 32,
                                "--output", self.path("LU.npy"), code=RUN_FAILED)
         self.assert_names(message, "singular", "rows 65 to 100", "pivot 7")
 
-    def test_a_card_that_skips_its_kernels_leaves_no_pivots(self):
+    def test_with_skipped_kernels_verify_is_refused_and_the_permutation_is_valid(self):
         card = "sim:clock=virtual,gflops=10,kernels=skip"
         self.refusal("run", "lu", "--n", 64, "--repeat", 1, "--domains", card, "--verify", code=BAD_INPUT)
         self.report("lu", "--n", 64, "--domains", card, "--permutation", self.path("p.npy"))
         self.assertEqual(sorted(np.load(self.path("p.npy")).ravel()), list(range(64)))
 
-    def test_not_a_system(self):
+    def test_unsuitable_matrices_right_hand_sides_and_outputs_are_refused(self):
         for matrix in (np.ones((2, 3)), np.zeros((0, 0))):
             path = self.save("A.npy", matrix)
             self.assertIn(path, self.refusal("run", "lu", "--input", path, code=BAD_INPUT))

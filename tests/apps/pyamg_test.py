@@ -39,13 +39,13 @@ class PyamgTest(weir_cli.CliTest):
                 self.assertLess(relative_error(np.load(self.path("x.npy")).ravel(), expected),
                                 1e-11)
 
-    def test_elasticity_of_a_bar(self):
+    def test_cholesky_of_an_elastic_bar_gives_the_factor_and_solution_of_scipy(self):
         self.check("bar", 64)
 
-    def test_airfoil(self):
+    def test_cholesky_of_an_airfoil_gives_the_factor_and_solution_of_scipy(self):
         self.check("airfoil", 48)
 
-    def test_unit_cube(self):
+    def test_cholesky_of_a_unit_cube_gives_the_factor_and_solution_of_scipy(self):
         self.check("unit_cube", 50)
 
 

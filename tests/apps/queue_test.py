@@ -50,13 +50,13 @@ class QueueTest(weir_cli.CliTest):
                 self.assertEqual(len(report["shares"]), 2)
                 self.assertEqual(sum(share["tasks"] for share in report["shares"]), 56)
 
-    def test_tasks_are_those_of_one_run(self):
+    def test_shares_count_the_tasks_of_one_run_when_it_is_repeated(self):
         output, _ = self.weir("run", "cholesky", "--input", self.input, "--tile", TILE, "--domains",
                               weir_cli.MIXED, "--policy", "round-robin", "--repeat", 3, "--json")
         shares = json.loads(output)["shares"]
         self.assertEqual(sum(share["tasks"] for share in shares), 56)
 
-    def test_tasks_pivot_as_streams_do(self):
+    def test_lu_by_tasks_has_the_permutation_of_lu_by_streams(self):
         random = np.random.default_rng(7).standard_normal((N, N))
         given = self.save("R.npy", random)
         self.report("lu", "--input", given, "--permutation", self.path("streams.npy"))
@@ -69,7 +69,7 @@ class QueueTest(weir_cli.CliTest):
                 self.assertIs(tasks["verified"], True)
                 np.testing.assert_array_equal(np.load(self.path("tasks.npy")), by_streams)
 
-    def test_fronts_are_factored_by_tasks(self):
+    def test_sparse_cholesky_by_tasks_passes_verification(self):
         for domains in ("host", weir_cli.MIXED, "sim:cores=1,memory=4MiB"):
             with self.subTest(domains):
                 report = self.report("sparse-cholesky", "--n", 12, "--tile", 48, "--domains",
@@ -80,7 +80,7 @@ class QueueTest(weir_cli.CliTest):
         report = self.factor("host", "--policy", "finish")
         self.assertEqual(report["bytes"], {"h2d": 0, "d2h": 0, "d2d": 0, "evicted": 0})
 
-    def test_data_may_be_larger_than_the_memory(self):
+    def test_data_larger_than_the_memory_of_a_device_is_processed_by_a_queue(self):
         megabyte = N * N * 8 // 4 // 2**10
         report = self.factor(f"sim:cores=1,memory={megabyte}KiB", "--policy", "finish")
         self.assertEqual(report["bytes"]["evicted"], 0)  # the queue makes room, not the domain
@@ -89,7 +89,7 @@ class QueueTest(weir_cli.CliTest):
                              "sim:cores=1,memory=2MiB", "--policy", "finish", "--verify")
         self.assertIs(report["verified"], True)
 
-    def test_what_streams_have_no_memory_for_is_run_by_tasks(self):
+    def test_a_problem_too_large_for_streams_is_run_with_policy_finish(self):
         device = "sim:cores=1,memory=1536KiB"
         for app, domains in itertools.product(("matmul", "cholesky", "lu"),
                                               (device, f"host:cores=1,{device}")):
@@ -100,7 +100,7 @@ class QueueTest(weir_cli.CliTest):
                 self.assertIs(report["verified"], True)
                 self.assertEqual(report["policy"], "finish")
                 self.assertRegex(said, r"\Aweir: [^\n]+ --policy finish\n\Z")
-    def test_pieces_of_unlike_sizes_share_a_memory(self):
+    def test_evictions_with_pieces_of_unequal_size_are_under_half_of_the_copies(self):
         """Panels of matmul are eight times as large as the tiles of its result."""
         for memory in ("1280KiB", "1536KiB", "2MiB"):
             with self.subTest(memory):
@@ -113,14 +113,14 @@ class QueueTest(weir_cli.CliTest):
                              "finish")
         return report["seconds"]["median"]
 
-    def test_a_first_run_on_two_cards_is_nearly_twice_as_fast(self):
+    def test_a_first_run_on_two_devices_is_nearly_twice_as_fast(self):
         for app, efficiency in (("cholesky", 0.90), ("matmul", 0.95)):
             one = self.seconds(app, DEVICE)
             self.environment["XDG_CACHE_HOME"] = self.path(app)  # nothing was learned
             two = self.seconds(app, f"{DEVICE},{DEVICE}")
             self.assertGreater(one / (2 * two), efficiency, app)
 
-    def test_cards_of_different_speed_have_times_of_their_own(self):
+    def test_two_devices_of_unequal_speed_reach_96_percent_of_their_sum(self):
         fast = DEVICE.replace("gflops=35", "gflops=70")
         alone = 1 / self.seconds("cholesky", DEVICE) + 1 / self.seconds("cholesky", fast)
         together = 1 / self.seconds("cholesky", f"{fast},{DEVICE}")
@@ -133,14 +133,14 @@ class QueueTest(weir_cli.CliTest):
         self.assertEqual([share["tasks"] for share in first], [32, 32])
         self.assertEqual([share["tasks"] for share in second], [43, 21])
 
-    def test_what_was_measured_can_be_seen(self):
+    def test_tune_models_lists_the_kernel_times_of_earlier_runs(self):
         self.assertIn("No kernel times were measured", self.weir("tune", "models")[0])
         self.factor(weir_cli.MIXED, "--policy", "finish")
         self.assertIn("blas.dgemm", self.weir("tune", "models")[0])
         models = json.loads(self.weir("tune", "models", "--json")[0])["models"]
         self.assertTrue(all(model["mean_ns"] > 0 for model in models))
 
-    def test_models_that_cannot_be_used_are_named_and_made_anew(self):
+    def test_unusable_performance_models_are_reported_and_replaced(self):
         self.factor(weir_cli.MIXED, "--policy", "finish")
         folder = os.path.join(self.folder, "weir", "models")
         path = os.path.join(folder, *os.listdir(folder))
@@ -163,7 +163,7 @@ class QueueTest(weir_cli.CliTest):
                 self.assertIn(words, said)
                 self.assertIn("blas.dgemm", self.weir("tune", "models")[0])
 
-    def test_policies_are_listed_and_wrong_ones_refused(self):
+    def test_policy_help_lists_the_policies_and_wrong_ones_are_refused(self):
         listed, _ = self.weir("run", "cholesky", "--policy", "help")
         for policy in POLICIES:
             self.assertIn(policy, listed)

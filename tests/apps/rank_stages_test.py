@@ -21,27 +21,27 @@ class RankStagesTest(weir_cli.CliTest):
                     stages = {each["name"]: each for each in report["pipeline"]["stages"]}
                     self.assertGreater(stages[stage]["items"], 0)
 
-    def test_reyes(self):
+    def test_reyes_passes_verification_with_a_stage_on_another_rank(self):
         self.check("reyes", "--width", 96, "--height", 72, stage="dice")
 
-    def test_raster(self):
+    def test_raster_passes_verification_with_a_stage_on_another_rank(self):
         self.check("raster", "--width", 160, "--height", 120, "--pictures", 3, stage="raster")
 
-    def test_evolution(self):
+    def test_evolution_passes_verification_with_a_stage_on_another_rank(self):
         self.check("evolution", "--n", 64, "--generations", 3, stage="evaluate")
 
-    def test_gene_alignment(self):
+    def test_gene_alignment_passes_verification_with_a_stage_on_another_rank(self):
         letters = random.Random(1)
         target = "".join(letters.choice("ACGT") for _ in range(400))
         path = self.write("target.fa", f">target\n{target}\n")
         self.check("gene-alignment", "--input", path, stage="coarse")
 
-    def test_face_detection(self):
+    def test_face_detection_passes_verification_with_a_stage_on_another_rank(self):
         picture = faces.write_map(self.path("noise.pgm"), faces.noise(90, 70, 3))
         cascade = self.write("random.xml", faces.cascade_text(*faces.random_cascade(6, 3)))
         self.check("face-detection", "--input", picture, "--cascade", cascade, stage="scan")
 
-    def test_stencil(self):
+    def test_stencil_passes_verification_with_a_stage_on_another_rank(self):
         for precision in weir_cli.TYPES:
             self.check("stencil", "--n", 128, "--precision", precision, stage="stencil")
 

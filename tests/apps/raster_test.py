@@ -72,7 +72,7 @@ class RasterTest(weir_cli.CliTest):
                              self.path("cube.ppm"), *options)
         return report, read_map(self.path("cube.ppm"))
 
-    def test_known_counts(self):
+    def test_tasks_and_covered_pixels_equal_the_published_counts(self):
         report, picture = self.draw((1024, 768))
         self.assertEqual(report["stages"], {"vertex": 1200, "raster": 100 * KNOWN_BINS})
         self.assertEqual([drawn["covered"] for drawn in report["pictures"]], [KNOWN_PIXELS] * 100)
@@ -80,7 +80,7 @@ class RasterTest(weir_cli.CliTest):
         self.assertEqual(report["results"]["covered pixels"], 100 * KNOWN_PIXELS)
         self.assertEqual(np.count_nonzero(picture.any(axis=-1)), KNOWN_PIXELS)
 
-    def test_every_pixel(self):
+    def test_every_pixel_agrees_with_numpy(self):
         for size, angle, show in (((1024, 768), 0, 1), ((320, 200), 37.5, 4), ((101, 207), -50, 3),
                                  ((64, 64), 90, 2)):
             with self.subTest(size=size, angle=angle):
@@ -92,7 +92,7 @@ class RasterTest(weir_cli.CliTest):
                 if angle == 0:
                     self.assertGreaterEqual(report["stages"]["raster"], 4 * bins)
 
-    def test_same_pictures_however_they_are_drawn(self):
+    def test_pictures_do_not_depend_on_the_pipeline_options(self):
         film = ("--pictures", 9, "--turn", 13, "--show", 9)
         expected, picture = self.draw((200, 150), *film, "--domains", "host:cores=1")
         self.assertEqual(len({drawn["hash"] for drawn in expected["pictures"]}), 9)
@@ -106,7 +106,7 @@ class RasterTest(weir_cli.CliTest):
                     self.assertEqual(report[member], expected[member])
                 self.assertEqual(report["meetings"], 18 if "--baseline" in options else 0)
 
-    def test_a_card_draws_the_same(self):
+    def test_pictures_on_a_device_equal_those_of_the_host(self):
         film = ("--pictures", 9, "--turn", 13, "--show", 9)
         expected, picture = self.draw((203, 150), *film, "--domains", "host:cores=1")
         for domains in CARDS:
@@ -120,25 +120,25 @@ class RasterTest(weir_cli.CliTest):
                     self.assertEqual(report["stages"], {"vertex": 12 * 9, "raster": bins,
                                                         "blend": bins})
 
-    def test_a_card_knows_the_counts(self):
+    def test_counts_on_a_device_equal_the_published_ones(self):
         report, _ = self.draw((1024, 768), "--pictures", 3, "--domains", CARD)
         self.assertEqual(report["stages"], {"vertex": 36, "raster": 3 * KNOWN_BINS,
                                             "blend": 3 * KNOWN_BINS})
         self.assertEqual([drawn["covered"] for drawn in report["pictures"]], [KNOWN_PIXELS] * 3)
 
-    def test_copies_go_beside_the_work_of_a_card(self):
+    def test_the_pipeline_on_a_device_is_over_22_percent_faster_than_its_baseline(self):
         self.assertGreater(self.gain("raster", "--pictures", 10), 1.22)
 
-    def test_a_card_that_skips_its_kernels_draws_nothing_elsewhere(self):
+    def test_a_run_with_a_device_that_skips_its_kernels_succeeds(self):
         self.report("raster", "--width", 3, "--height", 2, "--pictures", 2, "--domains",
                     "host:cores=1,sim:cores=1,gflops=100,kernels=skip")
 
-    def test_portable_text_does_the_same(self):
+    def test_verification_passes_on_opencl(self):
         report, _ = self.draw((320, 200), "--pictures", 2, "--verify", "--domains",
                               self.require_opencl())
         self.assertIs(report["verified"], True)
 
-    def test_pictures_that_places_fetch(self):
+    def test_pictures_fetched_in_chunks_equal_those_of_the_pipeline(self):
         options = ("--pictures", 9, "--turn", 51, "--width", 200, "--height", 150, "--show", 4)
         expected = self.report("raster", *options, "--output", self.path("piped.ppm"))
         for domains in ("host", "host:cores=1,sim:cores=1"):
@@ -155,17 +155,17 @@ class RasterTest(weir_cli.CliTest):
         listed, _ = self.weir("run", "raster", "--chunk", "help")
         self.assertIn("weighted-factoring", listed)
 
-    def test_verification(self):
+    def test_verification_finds_no_difference_in_seven_pictures(self):
         report = self.report("raster", "--pictures", 7, "--turn", 51, "--width", 333, "--verify")
         self.assertIs(report["verified"], True)
         self.assertEqual(report["checks"][0]["value"], 0)
 
-    def test_png(self):
+    def test_png_output_begins_with_the_signature_of_png(self):
         self.report("raster", "--pictures", 1, "--output", self.path("cube.png"))
         with open(self.path("cube.png"), "rb") as file:
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
 
-    def test_bad_input(self):
+    def test_invalid_options_and_expired_timeouts_are_refused_and_leave_no_file(self):
         for options, code, word in (
             (("--width", 0), USAGE, "--width"),
             (("--pictures", 0), USAGE, "--pictures"),

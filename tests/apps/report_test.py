@@ -48,7 +48,7 @@ class SchemaTest(weir_cli.CliTest):
             self.assertIsInstance(value, schema, where)
             self.assertEqual(isinstance(value, bool), schema is bool, where)
 
-    def test_fields(self):
+    def test_reports_have_all_fields_with_their_types(self):
         runs = [("cholesky", domains) for domains in DOMAINS] + [("matmul", "host")]
         for app, domains in runs:
             with self.subTest(app=app, domains=domains):
@@ -59,7 +59,7 @@ class SchemaTest(weir_cli.CliTest):
                 self.assertEqual((report["app"], report["tiles"]), (app, 3))
                 self.assertEqual(len(report["domains"]), domains.count(":cores") or 1)
 
-    def test_values(self):
+    def test_values_of_a_cholesky_report_are_consistent(self):
         report = self.report("cholesky", "--n", 256, "--tile", 64, "--verify")
         self.assertIs(report["verified"], True)
         self.assertLessEqual(report["error"]["value"], report["error"]["limit"])
@@ -74,7 +74,7 @@ class SchemaTest(weir_cli.CliTest):
         # 4 tiles along an edge: 4 potrf, 6 trsm, 6 syrk, 4 gemm, and what orders the streams.
         self.assertGreaterEqual(report["actions"], 20)
 
-    def test_samples(self):
+    def test_min_max_and_median_agree_with_the_samples(self):
         output, _ = self.weir("run", "matmul", "--n", 64, "--repeat", 4, "--json")
         seconds = json.loads(output)["seconds"]
         self.assertIn(len(seconds["samples"]), (3, 4))  # the first may be dropped
@@ -83,10 +83,10 @@ class SchemaTest(weir_cli.CliTest):
         self.assertLessEqual(seconds["min"], seconds["median"])
         self.assertLessEqual(seconds["median"], seconds["max"])
 
-    def test_without_verification_nothing_is_claimed(self):
+    def test_a_run_without_verify_is_not_reported_as_verified(self):
         self.assertIsNot(self.report("matmul", "--n", 64)["verified"], True)
 
-    def test_only_json_goes_to_standard_output(self):
+    def test_only_json_is_written_to_standard_output(self):
         output, _ = self.weir("run", "matmul", "--n", 64, "--repeat", 1, "--json", "--verify")
         json.loads(output)
         self.assertEqual(output.count("\n"), len(output.splitlines()))
@@ -97,7 +97,7 @@ class BytesTest(weir_cli.CliTest):
         moved = self.report(app, "--domains", domains, *options)["bytes"]
         return moved["h2d"], moved["d2h"], moved["d2d"]
 
-    def test_nothing_moves_on_the_host(self):
+    def test_a_run_on_the_host_reports_no_copied_bytes(self):
         for app in ("cholesky", "matmul"):
             self.assertEqual(self.bytes(app, "host", "--n", 200, "--tile", 64), (0, 0, 0))
 
@@ -118,7 +118,7 @@ class BytesTest(weir_cli.CliTest):
                                    precision)
                 self.assertEqual(moved, (2 * matrix, matrix, 0))
 
-    def test_a_card_beside_the_host_gets_only_its_share(self):
+    def test_a_device_beside_the_host_gets_only_its_share(self):
         to_card, back, between = self.bytes("matmul", MIXED, "--n", 256, "--tile", 64)
         matrix = 8 * 256 * 256
         self.assertTrue(0 < to_card <= 2 * matrix and 0 < back < matrix, (to_card, back))
@@ -130,7 +130,7 @@ class BytesTest(weir_cli.CliTest):
 
 
 class TraceTest(weir_cli.CliTest):
-    def test_names_and_bytes(self):
+    def test_a_trace_names_the_tile_kernels(self):
         self.report("cholesky", "--n", 128, "--tile", 64, "--domains", SIM, "--trace",
                     self.path("timeline.json"))
         with open(self.path("timeline.json"), encoding="utf-8") as file:

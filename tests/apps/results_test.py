@@ -39,21 +39,21 @@ class CholeskyTest(weir_cli.CliTest):
         self.assertLess(relative_error(solution, expected), limit(dtype, n))
         return result
 
-    def test_factor_and_solution(self):
+    def test_factor_and_solution_equal_those_of_scipy_on_all_domains(self):
         matrix = positive_definite(300)
         for precision, domains in itertools.product(TYPES, DOMAINS):
             with self.subTest(precision=precision, domains=domains):
                 path = self.save("A.npy", matrix.astype(TYPES[precision]))
                 self.check(matrix, precision, path, "--domains", domains, "--tile", 64)
 
-    def test_orders_and_tiles(self):
+    def test_factor_equals_that_of_scipy_for_small_and_uneven_tiles(self):
         for n, tile in ((1, 1), (1, 64), (2, 1), (63, 64), (64, 64), (65, 64), (130, 43),
                         (97, 200)):
             with self.subTest(n=n, tile=tile):
                 matrix = positive_definite(n)
                 self.check(matrix, "double", self.save("A.npy", matrix), "--tile", tile)
 
-    def test_places_and_streams(self):
+    def test_factor_equals_that_of_scipy_on_several_places_and_streams(self):
         matrix = positive_definite(200)
         path = self.save("A.npy", matrix)
         for places, streams in ((1, 1), (1, 8), (2, 1), (2, 3)):
@@ -62,7 +62,7 @@ class CholeskyTest(weir_cli.CliTest):
                                     "sim:cores=2", "--places", places, "--streams", streams)
                 self.assertEqual((result["places"], result["streams"]), (places, streams))
 
-    def test_formats(self):
+    def test_a_matrix_has_the_same_factor_in_all_file_formats(self):
         """The same matrix in all formats that hold it gives the same factor."""
         matrix = positive_definite(50)
         sparse = scipy.sparse.coo_matrix(matrix)
@@ -77,7 +77,7 @@ class CholeskyTest(weir_cli.CliTest):
             with self.subTest(name=name):
                 self.check(matrix, "double", self.path(name), "--tile", 16)
 
-    def test_several_right_hand_sides(self):
+    def test_three_right_hand_sides_are_solved_as_by_scipy(self):
         matrix = positive_definite(80)
         rhs = np.random.default_rng(2).standard_normal((80, 3))
         self.report("cholesky", "--input", self.save("A.npy", matrix), "--rhs",
@@ -85,7 +85,7 @@ class CholeskyTest(weir_cli.CliTest):
         self.assertLess(relative_error(np.load(self.path("X.npy")),
                                        scipy.linalg.solve(matrix, rhs)), limit(np.float64, 80))
 
-    def test_output_as_matrix_market(self):
+    def test_a_factor_written_as_matrix_market_equals_that_of_scipy(self):
         matrix = positive_definite(40)
         self.report("cholesky", "--input", self.save("A.npy", matrix), "--output",
                     self.path("L.mtx"))
@@ -93,7 +93,7 @@ class CholeskyTest(weir_cli.CliTest):
         self.assertLess(relative_error(factor, scipy.linalg.cholesky(matrix, lower=True)),
                         limit(np.float64, 40))
 
-    def test_sizes_whose_squares_are_no_doubles(self):
+    def test_values_whose_squares_are_not_doubles_pass_verification(self):
         """What is computed with them is right, and that can be seen."""
         for size in (1e200, 1e-200):
             matrix = self.save("A.npy", size * positive_definite(40))
@@ -121,14 +121,14 @@ class MatmulTest(weir_cli.CliTest):
         scale = np.linalg.norm(left) * np.linalg.norm(right)
         self.assertLess(np.linalg.norm(product - expected) / scale, limit(dtype, left.shape[1]))
 
-    def test_product(self):
+    def test_product_equals_that_of_numpy_on_all_domains(self):
         random = np.random.default_rng(3)
         left, right = (random.standard_normal((200, 200)) for _ in range(2))
         for precision, domains in itertools.product(TYPES, DOMAINS):
             with self.subTest(precision=precision, domains=domains):
                 self.check(left, right, precision, "--domains", domains, "--tile", 64)
 
-    def test_shapes(self):
+    def test_product_equals_that_of_numpy_for_rectangular_matrices(self):
         random = np.random.default_rng(4)
         shapes = ((1, 1, 1), (1, 9, 1), (70, 3, 40), (33, 128, 65), (5, 64, 200))
         for rows, inner, columns in shapes:

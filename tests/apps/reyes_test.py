@@ -130,7 +130,7 @@ class ReyesTest(weir_cli.CliTest):
     def tasks(self, report):
         return tuple(report["stages"][name] for name in ("split", "dice", "shade"))
 
-    def test_known_counts(self):
+    def test_tasks_and_covered_pixels_equal_the_published_counts(self):
         for size, counts in KNOWN.items():
             with self.subTest(size):
                 report, picture = self.draw(size)
@@ -140,12 +140,12 @@ class ReyesTest(weir_cli.CliTest):
                 if size in COVERED:
                     self.assertEqual(report["results"]["covered pixels"], COVERED[size])
 
-    def test_counts_of_numpy(self):
+    def test_tasks_equal_those_counted_by_numpy(self):
         for size in (SMALL, (333, 200), (1, 1), (200, 333), (1024, 768)):
             with self.subTest(size):
                 self.assertEqual(self.tasks(self.draw(size)[0]), expected_tasks(*size))
 
-    def test_same_picture_however_it_is_drawn(self):
+    def test_the_picture_does_not_depend_on_the_pipeline_options(self):
         _, expected = self.draw(SMALL, "--domains", "host:cores=1")
         for options in ((), ("--baseline",), ("--no-batching",), ("--end", "timeout"),
                         ("--relief", "off"), ("--relief", "warp"), ("--places", 2),
@@ -156,7 +156,7 @@ class ReyesTest(weir_cli.CliTest):
                 self.assertEqual(self.tasks(report), expected_tasks(*SMALL))
                 self.assertEqual(report["form"], "baseline" if "--baseline" in options else "pipeline")
 
-    def test_a_card_dices_the_same(self):
+    def test_the_picture_on_a_device_equals_that_of_the_host(self):
         _, expected = self.draw(SMALL, "--domains", "host:cores=1")
         for domains in CARDS:
             for options in ((), ("--no-batching",), ("--baseline",)):
@@ -165,20 +165,20 @@ class ReyesTest(weir_cli.CliTest):
                     np.testing.assert_array_equal(picture, expected)
                     self.assertEqual(self.tasks(report), expected_tasks(*SMALL))
 
-    def test_a_card_knows_the_counts(self):
+    def test_counts_with_a_device_equal_the_published_ones(self):
         for domains in (MIXED, CARD):
             with self.subTest(domains=domains):
                 report, _ = self.draw((1024, 768), "--domains", domains)
                 self.assertEqual(self.tasks(report), KNOWN[1024, 768])
 
-    def test_copies_go_beside_the_work_of_a_card(self):
+    def test_the_pipeline_on_a_device_is_over_22_percent_faster_than_its_baseline(self):
         self.assertGreater(self.gain("reyes"), 1.22)
 
-    def test_portable_text_does_the_same(self):
+    def test_tasks_on_opencl_equal_those_counted_by_numpy(self):
         report, _ = self.draw((320, 240), "--domains", self.require_opencl())
         self.assertEqual(self.tasks(report), expected_tasks(320, 240))
 
-    def test_shape_is_that_of_the_surface(self):
+    def test_covered_pixels_are_those_of_the_surface_of_numpy(self):
         width, height = size = (320, 240)
         _, picture = self.draw(size)
         covered = (picture[::-1] != (0, 0, 51)).any(axis=-1)
@@ -189,7 +189,7 @@ class ReyesTest(weir_cli.CliTest):
         self.assertLess(np.count_nonzero(covered & ~hit), 0.03 * np.count_nonzero(hit))
         self.assertGreater(np.count_nonzero(hit), 5000)
 
-    def test_light_comes_from_where_surfaces_face_it(self):
+    def test_the_body_varies_in_shade_with_blue_over_green_over_red(self):
         """The left and the right of the body mirror each other except for the light."""
         _, picture = self.draw((320, 240))
         body = picture[120:170, 110:210].astype(int)
@@ -197,7 +197,7 @@ class ReyesTest(weir_cli.CliTest):
         self.assertTrue(np.all(body[..., 2] >= body[..., 1]))
         self.assertTrue(np.all(body[..., 1] >= body[..., 0]))
 
-    def test_memory_is_bounded(self):
+    def test_the_pipeline_keeps_few_items_and_the_baseline_whole_generations(self):
         """A worker keeps a path through the tree; the chunk loop holds whole generations."""
         report, _ = self.draw((1024, 768), "--domains", "host:cores=1")
         self.assertLessEqual(report["kept"]["split"], 64 * 22 + 2)
@@ -207,7 +207,7 @@ class ReyesTest(weir_cli.CliTest):
         self.assertEqual(baseline["held"]["shade"], 360099)
         self.assertEqual(baseline["meetings"], 16)
 
-    def test_png_and_verification(self):
+    def test_verification_passes_and_the_output_is_a_png(self):
         report = self.report("reyes", "--width", 200, "--height", 150, "--verify", "--output",
                              self.path("teapot.png"))
         self.assertIs(report["verified"], True)
@@ -215,7 +215,7 @@ class ReyesTest(weir_cli.CliTest):
         with open(self.path("teapot.png"), "rb") as file:
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
 
-    def test_bad_input(self):
+    def test_invalid_options_and_expired_timeouts_are_refused_and_leave_no_file(self):
         for options, code, word in (
             (("--width", 0), USAGE, "--width"),
             (("--height", 8193), USAGE, "--height"),

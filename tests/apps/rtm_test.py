@@ -53,26 +53,26 @@ class RtmTest(weir_cli.CliTest):
         self.assertLess(relative_error(found[FIRST:], expected[FIRST:]), 10 * tolerance)
         return report
 
-    def test_image(self):
+    def test_the_image_equals_that_of_numpy_on_all_domains(self):
         for precision, domains in (("double", "host"), ("float", "host"), ("double", "sim:cores=2"),
                                    ("double", weir_cli.MIXED), ("float", "sim,sim,sim")):
             for overlap in ("on", "off"):
                 with self.subTest(precision=precision, domains=domains, overlap=overlap):
                     self.check(precision, "--domains", domains, "--overlap", overlap)
 
-    def test_interface_is_where_the_ground_has_it(self):
+    def test_the_image_is_strongest_at_the_interface_of_the_ground(self):
         """What NumPy computes shows it there, and so does the application's own check."""
         begin, end = N // 2 - N // 8, N // 2 + N // 8
         profile = np.abs(expected_image()[:, begin:end, begin:end].sum(axis=(1, 2)))
         self.assertLess(abs(FIRST + np.argmax(profile[FIRST:]) - (INTERFACE - 0.5)), 1)
         self.assertIs(self.check("double", "--verify")["verified"], True)
 
-    def test_too_few_steps_show_nothing(self):
+    def test_verification_fails_after_too_few_steps(self):
         output, _ = self.weir("run", "rtm", "--n", N, "--steps", 4, "--repeat", 1, "--verify",
                               code=weir_cli.MISMATCH)
         self.assertIn("WRONG", output)
 
-    def test_picture(self):
+    def test_the_pgm_picture_is_strongest_at_the_interface(self):
         self.report("rtm", "--n", N, "--output", self.path("image.pgm"))
         with open(self.path("image.pgm"), "rb") as file:
             header, pixels = file.read().split(b"255\n", 1)
@@ -82,7 +82,7 @@ class RtmTest(weir_cli.CliTest):
                                      (N - FIRST, N))
         self.assertLessEqual(abs(FIRST + strongest[0] - (INTERFACE - 0.5)), 1.5)
 
-    def test_bad_input(self):
+    def test_invalid_options_are_refused_and_leave_no_file(self):
         for options, code, word in (
             (("--n", 31), BAD_INPUT, "31"),
             (("--n", 2000000000), BAD_INPUT, "--n"),

@@ -24,7 +24,7 @@ class ScatterTest(weir_cli.CliTest):
         self.assertEqual(report["params"]["n"], report["scatter"]["items"])
         return report["scatter"]
 
-    def test_patterns_on_simulated_ranks(self):
+    def test_all_patterns_pass_verification_on_simulated_ranks(self):
         for ranks in (1, 2, 5):
             for pattern in ("stream", "random", "repeat"):
                 with self.subTest(ranks=ranks, pattern=pattern):
@@ -36,13 +36,13 @@ class ScatterTest(weir_cli.CliTest):
                     self.assertEqual(counts["payload_bytes"], 240_000)
                     self.assertLessEqual(counts["most_blocks_in_flight"], 8)
 
-    def test_processes(self):
+    def test_verification_passes_on_1_2_and_4_processes(self):
         for ranks in (1, 2, 4):
             with self.subTest(ranks):
                 counts = self.scatter("--n", 50_000, "--ranks", ranks)
                 self.assertEqual((counts["ranks"], counts["items"]), (ranks, 50_000))
 
-    def test_under_mpirun(self):
+    def test_verification_passes_under_mpirun_on_2_and_4_ranks(self):
         for mpirun in ("mpirun.openmpi", "mpirun.mpich"):
             for ranks in (2, 4):
                 with self.subTest(mpirun, ranks=ranks):
@@ -75,7 +75,7 @@ class ScatterTest(weir_cli.CliTest):
         self.assertGreater(counts["combined"], 150_000)
         self.assertLess(counts["wire_per_payload"], 0.1)
 
-    def test_words_of_a_text(self):
+    def test_all_words_of_a_text_are_counted(self):
         words = len(re.findall(r"[\w]+", TEXT))
         path = self.write("text.txt", TEXT * 100)
         for ranks in (1, 3):
@@ -83,7 +83,7 @@ class ScatterTest(weir_cli.CliTest):
             self.assertEqual(counts["items"], 100 * words)
             self.assertEqual(counts["keys"], "words")
 
-    def test_kmers_of_sequences(self):
+    def test_all_kmers_of_length_4_are_counted(self):
         expected = Counter()
         for sequence in ("ACGTACGTACGT", "ACGTTT", "ACGTACGTA"):
             expected.update(sequence[at:at + 4] for at in range(len(sequence) - 3))
@@ -93,7 +93,7 @@ class ScatterTest(weir_cli.CliTest):
             self.assertEqual(counts["items"], sum(expected.values()))
             self.assertEqual(counts["bins"], 256)
 
-    def test_refusals(self):
+    def test_unusable_inputs_and_options_are_refused(self):
         empty, short = self.write("empty", ""), self.write("short.fa", ">x\nACG\n")
         message = self.refusal("run", "scatter", "--input", empty, code=BAD_INPUT)
         self.assert_names(message, "is empty")

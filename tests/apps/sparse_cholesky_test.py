@@ -34,34 +34,34 @@ class SparseCholeskyTest(weir_cli.CliTest):
         self.assertLess(relative_error(solution, expected), 10 * condition * np.finfo(dtype).eps)
         return report
 
-    def test_solution(self):
+    def test_solution_equals_that_of_scipy_on_all_domains(self):
         domains = DOMAINS + ("sim:cores=2,order=device", "sim:memory=4MiB")
         for precision, domain in itertools.product(TYPES, domains):
             with self.subTest(precision=precision, domains=domain):
                 self.check(10, precision, "--domains", domain, "--tile", 32)
 
-    def test_edges(self):
+    def test_solution_equals_that_of_scipy_for_small_grids(self):
         for n in (1, 2, 3, 5, 8):
             with self.subTest(n=n):
                 self.check(n, "double")
 
-    def test_tiles_places_and_streams(self):
+    def test_solution_equals_that_of_scipy_with_all_tiles_places_and_streams(self):
         for tile, places, streams in ((1, 1, 1), (7, 2, 3), (1000, 2, 1)):
             with self.subTest(tile=tile, places=places, streams=streams):
                 self.check(7, "double", "--tile", tile, "--domains", "sim:cores=2", "--places",
                            places, "--streams", streams, columns=3)
 
-    def test_verification_in_virtual_time(self):
+    def test_verification_passes_in_virtual_time(self):
         report = self.check(9, "double", "--domains", "sim:clock=virtual,gflops=10,cores=4",
                             "--verify")
         self.assertIs(report["verified"], True)
 
-    def test_zeros_are_solved_by_zeros(self):
+    def test_a_zero_right_hand_side_passes_verification(self):
         report = self.report("sparse-cholesky", "--n", 3, "--rhs", self.save("b.npy", np.zeros(27)),
                              "--verify")
         self.assertIs(report["verified"], True)
 
-    def test_bad_input(self):
+    def test_invalid_sizes_files_and_options_are_refused_with_a_reason(self):
         for options, words in (
             (("--n", 2000000000), (2000000000, "--n")),
             (("--n", 3, "--solution", "x.txt"), ("x.txt",)),

@@ -34,7 +34,7 @@ class StencilTest(weir_cli.CliTest):
         self.assertTrue(np.array_equal(found, expected(matrix, sweeps)), options)
         return report
 
-    def test_bits(self):
+    def test_all_domains_and_pipeline_options_give_the_bits_of_numpy(self):
         random = np.random.default_rng(1)
         ways = ((), ("--baseline",), ("--lazy", "off"), ("--no-batching",), ("--relief", "off"),
                 ("--relief", "warp"),
@@ -44,7 +44,7 @@ class StencilTest(weir_cli.CliTest):
                 matrix = random.standard_normal((50, 81)).astype(TYPES[precision])
                 self.check(matrix, 3, "--tile", 16, "--domains", domains, *way)
 
-    def test_sizes(self):
+    def test_all_sizes_tiles_and_sweeps_give_the_bits_of_numpy(self):
         random = np.random.default_rng(2)
         for shape, tile, sweeps in (((1, 1), 1, 2), ((2, 5), 3, 1), ((3, 3), 1, 4), ((1, 40), 7, 1),
                                     ((65, 64), 64, 1), ((33, 200), 8, 12)):
@@ -53,7 +53,7 @@ class StencilTest(weir_cli.CliTest):
                     self.check(random.standard_normal(shape), sweeps, "--tile", tile, "--domains",
                                CARD, *way)
 
-    def test_portable_text_does_the_same(self):
+    def test_opencl_gives_the_bits_of_numpy(self):
         _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
         if message:
             self.skipTest(f"there is no opencl:0: {message.strip()}")
@@ -61,7 +61,7 @@ class StencilTest(weir_cli.CliTest):
         for way in ((), ("--baseline",)):
             self.check(matrix, 2, "--tile", 32, "--domains", "host:cores=1,opencl:0,alias=off", *way)
 
-    def test_each_value_is_copied_once(self):
+    def test_each_value_is_copied_once_and_five_times_by_the_baseline(self):
         n = 512
         lazy, baseline = (self.report("stencil", "--n", n, "--tile", 128, "--precision", "float",
                                       "--domains", CARD, "--verify", *way)
@@ -74,12 +74,12 @@ class StencilTest(weir_cli.CliTest):
         self.assertEqual(lazy["stages"], {"stencil": 16, "make": 16, "collect": 16})
         self.assertEqual(baseline["stages"]["stencil"], (n - 2) ** 2)
 
-    def test_all_sweeps_have_one_deadline(self):
+    def test_the_timeout_applies_to_all_sweeps_together(self):
         message = self.refusal("run", "stencil", "--baseline", "--n", 8, "--sweeps", 100000,
                                "--repeat", 1, "--timeout", 1, code=DEADLINE)
         self.assertIn("did not end within 1 s", message)
 
-    def test_bad_input(self):
+    def test_invalid_options_are_refused_with_a_reason(self):
         for options, code, word in (
             (("--sweeps", 0), USAGE, "--sweeps"),
             (("--lazy", "perhaps"), USAGE, "--lazy"),

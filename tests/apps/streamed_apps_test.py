@@ -1,5 +1,5 @@
 """Compares the seven applications of the paper on multiple streams with NumPy, SciPy and, where it
-is installed, scikit-learn; on the host, on simulated cards and on an OpenCL driver for processors."""
+is installed, scikit-learn; on the host, on simulated devices and on an OpenCL driver for processors."""
 
 import itertools
 import math
@@ -82,10 +82,10 @@ class StreamedTest(weir_cli.CliTest):
 
 
 class DotProductTest(StreamedTest):
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("dotproduct")
 
-    def test_product(self):
+    def test_dot_products_equal_exact_sums(self):
         random = np.random.default_rng(1)
         for n, tiles in ((1, 1), (7, 3), (16384, 2), (50001, 5)):
             for precision, form in self.forms():
@@ -101,12 +101,12 @@ class DotProductTest(StreamedTest):
                     self.assertLess(abs(report["results"]["x . y"] - exact),
                                     100 * np.finfo(dtype).eps * scale)
 
-    def test_files_of_spreadsheets_begin_with_a_mark(self):
+    def test_a_csv_file_with_a_byte_order_mark_is_read(self):
         marked, plain = self.write("x.csv", "\ufeff1\r\n2\r\n3\r\n"), self.write("y.csv", "1\n2\n3\n")
         report = self.run_app("dotproduct", "double", "--input", marked, "--second", plain, "--tiles", 1)
         self.assertEqual(report["results"]["x . y"], 14)
 
-    def test_bad_input(self):
+    def test_vectors_of_unequal_length_or_two_columns_are_refused(self):
         long, short = self.save("long.npy", np.ones(5)), self.save("short.npy", np.ones(4))
         self.assert_names(self.refusal("run", "dotproduct", "--input", long, "--second", short,
                                        code=BAD_INPUT), 5, 4)
@@ -114,7 +114,7 @@ class DotProductTest(StreamedTest):
         self.assertIn("2 columns", self.refusal("run", "dotproduct", "--input", wide,
                                                 code=BAD_INPUT))
 
-    def test_needs_no_blas(self):
+    def test_a_dot_product_is_computed_without_a_blas_library(self):
         self.environment = {"WEIR_BLAS": "./no_such_blas.so"}
         report = self.report("dotproduct", "--size", "tiny", "--verify")
         self.assertIs(report["blas"]["available"], False)
@@ -122,10 +122,10 @@ class DotProductTest(StreamedTest):
 
 
 class PrefixSumTest(StreamedTest):
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("prefixsum")
 
-    def test_sums(self):
+    def test_prefix_sums_equal_those_of_numpy(self):
         random = np.random.default_rng(2)
         for n, tiles in ((1, 1), (5, 9), (4097, 2), (40000, 7)):
             for precision, form in self.forms():
@@ -138,7 +138,7 @@ class PrefixSumTest(StreamedTest):
                     self.assertEqual(found.dtype, x.dtype)
                     np.testing.assert_array_equal(found, np.cumsum(x))  # exact: whole numbers
 
-    def test_small_numbers_count_together(self):
+    def test_many_numbers_far_smaller_than_the_first_pass_verification(self):
         """Each by itself is nothing beside the first."""
         for precision, form in self.forms():
             x = np.full(12000, np.finfo(TYPES[precision]).eps / 4, TYPES[precision])
@@ -159,10 +159,10 @@ class NearestTest(StreamedTest):
                               *options)
         return report, np.load(self.path("near.npy"))
 
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("nn")
 
-    def test_neighbours(self):
+    def test_neighbours_equal_those_of_scipy(self):
         for n, tiles, wanted in ((1, 1, 10), (3, 2, 10), (2049, 1, 10), (30000, 7, 25)):
             for precision, form in self.forms():
                 records = self.records(n, TYPES[precision])
@@ -177,12 +177,12 @@ class NearestTest(StreamedTest):
                     np.testing.assert_array_equal(found[:, 1:3],
                                                   records[found[:, 0].astype(int)].astype(float))
 
-    def test_equal_distances_come_in_order(self):
+    def test_neighbours_of_equal_distance_are_in_the_order_of_the_file(self):
         records = np.tile([[41.0, 120.0], [39.0, 120.0]], (3000, 1))
         _, found = self.find("double", self.save("r.npy", records), "--tiles", 3)
         np.testing.assert_array_equal(found[:, 0], np.arange(10))
 
-    def test_tiles_that_places_fetch(self):
+    def test_tiles_that_places_fetch_give_the_same_neighbours(self):
         records = self.save("r.npy", self.records(30000))
         _, dealt = self.find("double", records, "--tiles", 20)
         losing = "sim:clock=virtual,sim:clock=virtual,lost_at=9"
@@ -194,7 +194,7 @@ class NearestTest(StreamedTest):
                     np.testing.assert_array_equal(found, dealt)
         self.refusal("run", "nn", "--chunk", "sometimes", code=BAD_INPUT)
 
-    def test_tiles_that_come_together_find_the_same(self):
+    def test_tiles_that_are_copied_together_give_the_same_neighbours(self):
         """Copies bring several tiles: 4 MiB, or an eighth of what a place gets."""
         records = self.save("r.npy", self.records(30000))
         _, expected = self.find("double", records, *NON_STREAMED)
@@ -207,7 +207,7 @@ class NearestTest(StreamedTest):
         report, _ = self.find("double", records, "--tiles", 100, "--domains", SIM)
         self.assertEqual(report["actions"], 9 + 100 + 9)  # 100 / 8 tiles each
 
-    def test_csv(self):
+    def test_records_of_a_csv_file_with_a_header_give_the_neighbours_of_numpy(self):
         records = self.records(500)
         text = "latitude, longitude\r\n" + "".join(f"{a:.17g} ,{b:.17g}\n\n" for a, b in records)
         _, found = self.find("double", self.write("r.csv", text), "--latitude", -3, "--longitude",
@@ -215,7 +215,7 @@ class NearestTest(StreamedTest):
         order = np.argsort(np.hypot(records[:, 0] + 3, records[:, 1] - 7.5))[:4]
         np.testing.assert_array_equal(found[:, 0], order)
 
-    def test_bad_input(self):
+    def test_faulty_records_and_wrong_options_are_refused(self):
         for text, words in (
             ("1,2\n3,four\n", ("2", "column 2", "'four'")),
             ("1,2\n3,\n", ("2", "column 2", "''")),
@@ -258,10 +258,10 @@ class HotspotTest(StreamedTest):
                                        + (80 - t) / rz)
         return t
 
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("hotspot")
 
-    def test_temperatures(self):
+    def test_temperatures_equal_those_of_numpy(self):
         """Against what has changed, which is much less than the temperatures."""
         random = np.random.default_rng(3)
         for (rows, columns), tile, iterations in (((1, 1), 1, 1), ((3, 70), 16, 4),
@@ -280,7 +280,7 @@ class HotspotTest(StreamedTest):
                     change = np.abs(expected - temperature).max()
                     self.assertLess(np.abs(found - expected).max(), 1e-6 * change)
 
-    def test_bad_input(self):
+    def test_unusable_grids_and_options_are_refused(self):
         hot = np.ones((4, 4))
         hot[2, 1] = np.inf
         message = self.refusal("run", "hotspot", "--input", self.save("t.npy", hot), code=BAD_INPUT)
@@ -303,7 +303,7 @@ class LargeTest(StreamedTest):
                 self.run_app(app, precision, *options, "--output", self.path("out.npy"), *form)
                 yield np.load(self.path("out.npy"))
 
-    def test_grids_have_the_same_bits_however_they_are_cut(self):
+    def test_large_grids_have_the_same_bits_for_all_tile_sizes_and_shapes(self):
         """As long as the sample of speckle of srad is not cut."""
         random = np.random.default_rng(7)
         grid = random.uniform(0, 1, (1501, 1499))
@@ -317,7 +317,7 @@ class LargeTest(StreamedTest):
             for other in others:
                 np.testing.assert_array_equal(first, other)
 
-    def test_prefix_sums(self):
+    def test_large_prefix_sums_equal_those_of_numpy(self):
         x = np.random.default_rng(8).integers(-99, 100, 3_300_001)
         for precision in TYPES:
             table = self.save("x.npy", x.astype(TYPES[precision]))
@@ -327,7 +327,7 @@ class LargeTest(StreamedTest):
                     ("--tiles", 9, "--domains", weir_cli.MIXED))):
                 np.testing.assert_array_equal(found.ravel(), expected)
 
-    def test_shapes_of_tiles(self):
+    def test_the_aspect_of_tiles_does_not_change_the_number_of_actions(self):
         actions = {aspect: self.report("hotspot", "--n", 512, "--tile", 64, "--iterations", 1,
                                        "--aspect", aspect)["actions"] for aspect in (1, 4, 64, 10**6)}
         self.assertEqual(len(set(actions.values())), 1, actions)  # as many tiles
@@ -354,10 +354,10 @@ class SradTest(StreamedTest):
             j = j + 0.25 * rate * (c * (dn + dw) + c[south] * ds + c[:, east] * de)
         return np.log(j)
 
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("srad")
 
-    def test_pictures(self):
+    def test_smoothed_pictures_equal_those_of_numpy(self):
         random = np.random.default_rng(4)
         for (rows, columns), tile, iterations in (((1, 3), 2, 2), ((40, 75), 16, 6),
                                                   ((150, 140), 40, 5)):
@@ -371,7 +371,7 @@ class SradTest(StreamedTest):
                                  transform, "--lambda", 0.4)
                     self.assertLess(np.abs(np.load(self.path("out.npy")) - expected).max(), 1e-9)
 
-    def test_image_files(self):
+    def test_png_and_pgm_pictures_are_read_by_their_content_and_written(self):
         random = np.random.default_rng(5)
         shades = np.clip(photograph(90, 70) * random.uniform(0.7, 1.3, (90, 70)), 0, 255).round()
         expected = 255 * self.expected(shades / 255, 20, 0.5)
@@ -387,12 +387,12 @@ class SradTest(StreamedTest):
         with open(self.path("again.png"), "rb") as file:
             self.assertTrue(file.read().startswith(b"\x89PNG"))
 
-    def test_a_picture_of_one_shade_stays(self):
+    def test_a_picture_of_one_shade_is_not_changed(self):
         self.run_app("srad", "double", "--input", self.write("i.pgm", pgm_of(np.full((9, 9), 77))),
                      "--output", self.path("out.pgm"), "--iterations", 3)
         self.assertTrue((read_pgm(self.path("out.pgm")) == 77).all())
 
-    def test_bad_input(self):
+    def test_faulty_pictures_and_options_are_refused_with_a_reason(self):
         whole = png_of(np.ones((20, 20)))
         for name, content, word in (
             ("text.png", b"no picture at all", "PNG, JPEG or PGM"),
@@ -425,10 +425,10 @@ class DctTest(StreamedTest):
         blocks = pixels.reshape(rows // 8, 8, columns // 8, 8)
         return scipy.fft.dctn(blocks, axes=(1, 3), norm="ortho").reshape(rows, columns)
 
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("dct")
 
-    def test_coefficients(self):
+    def test_coefficients_equal_those_of_scipy(self):
         random = np.random.default_rng(6)
         for (rows, columns), tiles in (((8, 8), 1), ((24, 136), 2), ((75, 67), 4)):
             for precision, form in self.forms():
@@ -448,12 +448,12 @@ class DctTest(StreamedTest):
                       [18, 22, 37, 56, 68, 109, 103, 77], [24, 35, 55, 64, 81, 104, 113, 92],
                       [49, 64, 78, 87, 103, 121, 120, 101], [72, 92, 95, 98, 112, 100, 103, 99]])
 
-    def test_reconstruction_of_large_numbers(self):
+    def test_reconstruction_of_large_numbers_passes_verification(self):
         numbers = 1e9 * np.random.default_rng(5).standard_normal((40, 64))
         report = self.run_app("dct", "double", "--input", self.save("t.npy", numbers), "--quality", 50)
         self.assertIs(report["verified"], True)
 
-    def test_reconstruction(self):
+    def test_reconstruction_and_its_error_equal_those_of_scipy(self):
         shades = photograph(60, 100)
         path = self.write("i.png", png_of(shades))
         padded = np.pad(shades, ((0, 4), (0, 4)), "edge") - 128
@@ -473,7 +473,7 @@ class DctTest(StreamedTest):
                 psnr = 10 * np.log10(255**2 / np.mean((found - shades)**2))
                 self.assertAlmostEqual(report["results"]["PSNR, dB"], psnr, places=6)
 
-    def test_photograph_as_jpeg(self):
+    def test_jpeg_pictures_are_read_and_a_cut_one_is_refused(self):
         try:
             from PIL import Image
         except ImportError:
@@ -492,7 +492,7 @@ class DctTest(StreamedTest):
         cut = self.write("cut.jpg", whole[:len(whole) * 2 // 3])
         self.assertIn("damaged JPEG", self.refusal("run", "dct", "--input", cut, code=BAD_INPUT))
 
-    def test_bad_input(self):
+    def test_unusable_pictures_tables_and_qualities_are_refused(self):
         self.assertIn("PNG, JPEG or PGM", self.refusal(
             "run", "dct", "--input", self.write("i.png", "GIF89a"), code=BAD_INPUT))
         self.assertIn("'nan'", self.refusal("run", "dct", "--input", self.write(
@@ -524,10 +524,10 @@ class KmeansTest(StreamedTest):
                               self.path("c.npy"), "--labels", self.path("l.npy"), *options)
         return report, np.load(self.path("c.npy")), np.load(self.path("l.npy")).ravel()
 
-    def test_size_tiny(self):
+    def test_size_tiny_passes_verification_on_all_platforms(self):
         self.check_sizes("kmeans")
 
-    def test_clusters(self):
+    def test_centres_and_labels_equal_those_of_numpy(self):
         for n, features, clusters, tile, iterations in ((3, 1, 3, 2, 1), (70, 5, 2, 33, 3),
                                                         (5000, 9, 4, 1300, 7)):
             points = self.points(n, features, clusters)
@@ -540,7 +540,7 @@ class KmeansTest(StreamedTest):
                     np.testing.assert_allclose(found, centres, rtol=1e-9, atol=1e-12)
                     np.testing.assert_array_equal(found_labels, labels)
 
-    def test_large_numbers(self):
+    def test_points_whose_squared_distances_overflow_floats_are_clustered(self):
         """Squares of their distances do not fit what a float holds."""
         points = 1e25 * self.points(200, 3, 4)
         centres, labels = self.expected(points, 4, 3)
@@ -548,7 +548,7 @@ class KmeansTest(StreamedTest):
         np.testing.assert_allclose(found, centres, rtol=1e-9)
         np.testing.assert_array_equal(found_labels, labels)
 
-    def test_against_scikit_learn(self):
+    def test_centres_labels_and_distances_equal_those_of_scikit_learn(self):
         if sklearn is None:
             self.skipTest("scikit-learn is not installed")
         points = self.points(3000, 6, 5)
@@ -560,13 +560,13 @@ class KmeansTest(StreamedTest):
         self.assertAlmostEqual(report["results"]["sum of squared distances"] / model.inertia_, 1,
                                places=9)
 
-    def test_single_precision(self):
+    def test_centres_in_single_precision_differ_by_less_than_a_thousandth(self):
         points = self.points(2000, 3, 4).astype(np.float32)
         centres, _ = self.expected(points, 4, 5)
         _, found, _ = self.find("float", points, 4, 5)
         self.assertLess(relative_error(found, centres), 1e-3)
 
-    def test_a_cluster_without_points_stays(self):
+    def test_a_cluster_without_points_keeps_its_centre(self):
         points = np.array([[0.0], [0.0], [1.0], [1.1], [0.1]])
         centres, labels = self.expected(points, 2, 3)
         report, found, found_labels = self.find("double", points, 2, 3)
@@ -577,7 +577,7 @@ class KmeansTest(StreamedTest):
         self.assertEqual(report["results"]["clusters without points"], 2)
         np.testing.assert_array_equal(found, same[:3])
 
-    def test_bad_input(self):
+    def test_too_few_points_faulty_numbers_and_no_clusters_are_refused(self):
         few = self.write("p.csv", "x,y\n1,2\n3,4\n")
         self.assert_names(self.refusal("run", "kmeans", "--input", few, code=BAD_INPUT), 8, 2)
         wrong = self.write("p.csv", "1,2\n3,x\n")
@@ -587,13 +587,13 @@ class KmeansTest(StreamedTest):
 
 
 class SizesTest(StreamedTest):
-    def test_the_applications_that_were_there_have_them_too(self):
+    def test_size_tiny_sets_n_and_tile_of_matmul_and_cholesky(self):
         for app, n, tile in (("matmul", 100, 32), ("cholesky", 100, 32)):
             report = self.run_app(app, "double", "--size", "tiny")
             self.assertEqual((report["params"]["n"], report["params"]["tile"]), (n, tile))
             self.check_sizes(app)
 
-    def test_help_is_complete(self):
+    def test_help_lists_the_common_options_and_transform_where_it_applies(self):
         for app in ("kmeans", "hotspot", "nn", "srad", "dct", "prefixsum", "dotproduct"):
             output, _ = self.weir("run", app, "--help")
             for word in ("--size", "tiny", "small", "paper", "--streams", "--places", "--tiles",

@@ -31,21 +31,21 @@ class WaveTest(weir_cli.CliTest):
         self.assertLess(error, 10 * steps * np.finfo(TYPES[precision]).eps)
         return report
 
-    def test_field(self):
+    def test_the_field_equals_that_of_numpy_on_all_domains(self):
         domains = DOMAINS + ("sim:cores=1,sim:cores=1,sim:cores=1", "sim:cores=2,order=device")
         for domain, overlap in itertools.product(domains, ("on", "off")):
             for precision in TYPES:
                 with self.subTest(domains=domain, overlap=overlap, precision=precision):
                     self.check(24, 50, precision, "--domains", domain, "--overlap", overlap)
 
-    def test_sizes_planes_and_places(self):
+    def test_the_field_equals_that_of_numpy_for_all_sizes_planes_and_places(self):
         for n, planes, places, steps in ((1, 1, 1, 3), (5, 2, 1, 1), (8, 1, 2, 20), (17, 3, 2, 21),
                                          (33, 100, 1, 12)):
             with self.subTest(n=n, planes=planes, places=places):
                 self.check(n, steps, "double", "--tile", planes, "--domains", "sim:cores=2",
                            "--places", places)
 
-    def test_tiles_say_the_planes_as_well(self):
+    def test_the_number_of_tiles_determines_the_planes_of_each(self):
         report = self.check(32, 3, "double", "--tiles", 4, "--domains", "sim:cores=1")
         self.assertEqual((report["params"]["tile"], report["tiles"]), (8, 4))
 
@@ -58,14 +58,14 @@ class WaveTest(weir_cli.CliTest):
                                     places)
                 self.assertEqual((report["params"]["tile"], report["tiles"]), (tile, tiles))
 
-    def test_portable_text_does_the_same(self):
+    def test_the_field_on_opencl_equals_that_of_numpy(self):
         _, message = self.weir("info", "--domains", "opencl:0", code=tuple(range(7)))
         if message:
             self.skipTest(f"there is no opencl:0: {message.strip()}")
         for domains in ("opencl:0", "host,opencl:0,alias=off"):
             self.check(20, 30, "double", "--domains", domains)
 
-    def test_verification(self):
+    def test_verification_passes_on_host_and_device(self):
         report = self.report("wave", "--n", 20, "--steps", 40, "--domains", weir_cli.MIXED,
                              "--verify")
         self.assertIs(report["verified"], True)
@@ -75,18 +75,18 @@ class WaveTest(weir_cli.CliTest):
                              ",".join([CARD] * cards), "--overlap", overlap)
         return report["seconds"]["median"]
 
-    def test_transfers_hide_behind_the_interior(self):
+    def test_devices_scale_to_90_percent_and_overlap_gains_10_percent(self):
         alone = self.time(1, "on")
         for cards in (2, 4):
             self.assertGreater(alone / (cards * self.time(cards, "on")), 0.9)
         self.assertGreater(self.time(4, "off") / self.time(4, "on"), 1.1)
 
-    def test_help_asks_for_no_file_that_is_refused(self):
+    def test_help_of_applications_without_input_mentions_no_matrix_to_read(self):
         for app in ("laplacian", "rtm", "sparse-cholesky", "wave"):
             output, _ = self.weir("run", app, "--help")
             self.assertNotIn("Matrix to read", output)
 
-    def test_bad_input(self):
+    def test_invalid_options_are_refused_with_a_reason(self):
         for options, code, word in (
             (("--n", 2000000000), BAD_INPUT, "--n"),
             (("--n", 6, "--domains", "sim:cores=2", "--places", 2), BAD_INPUT, "planes"),

@@ -68,7 +68,7 @@ class MetgTest(unittest.TestCase):
         self.assertAlmostEqual(report["ratio"], 2.5)  # of 1 and 4
         self.assertTrue(report["ok"])
 
-    def test_a_figure_says_why_it_is_missing(self):
+    def test_a_missing_figure_is_reported_with_its_reason(self):
         cases = ((sizes((None, None), refused=4), "a core was away in all samples"),
                  (sizes((4, 45), (1, 20)), "the best is 45.0%"),
                  (sizes((4, 95), (1, 60)), "the smallest tasks that were measured reach half"))

@@ -39,7 +39,7 @@ TEST(MetgPatterns, Names_AreThoseOfTaskBench) {
   EXPECT_THROW(parse_pattern("star"), std::invalid_argument);
 }
 
-TEST(MetgPatterns, Counts_FollowFromWidthAndSteps) {
+TEST(MetgPatterns, DependenceCounts_FollowFromWidthAndSteps) {
   constexpr std::uint64_t between = 19;  // pairs of neighbouring steps
   EXPECT_EQ(dependences(shape_of(Pattern::trivial)), 0U);
   EXPECT_EQ(dependences(shape_of(Pattern::no_comm)), 8 * between);
@@ -174,7 +174,7 @@ TEST(MetgGraph, ImpossibleShapes_AreRefused) {
   EXPECT_THROW(Graph(shape_of(Pattern::dom, 8, 7)), std::invalid_argument);
 }
 
-TEST(MetgGraph, PackedTask_IsTheSameTask) {
+TEST(MetgGraph, PackedTask_UnpacksUnchanged) {
   const TaskId task = {255, 0xfedcba98U, 0xffffffU};
   EXPECT_EQ(unpack(pack(task)), task);
 }

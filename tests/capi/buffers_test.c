@@ -173,7 +173,7 @@ static double at_both(const double* there, const weir_buffer* buffer) {
   return 1000 * *there + *(const double*)info.address;
 }
 
-/* Memory of a simulated card is memory of the host. */
+/* Memory of a simulated device is memory of the host. */
 static void adopted_memory(void) {
   static double there[16], here[16], elsewhere[16];
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;

@@ -21,7 +21,7 @@ ChildResult run_shell(const std::string& script, std::chrono::milliseconds limit
   return run_child({"/bin/sh", "-c", script}, limit);
 }
 
-TEST(Child, OutputOfBothStreamsAndStatusAreKept) {
+TEST(Child, ExitedChild_ReturnsStatusAndBothOutputStreams) {
   const ChildResult result = run_shell("echo one; echo two >&2; exit 3");
   EXPECT_EQ(result.end, End::exited);
   EXPECT_EQ(result.status, 3);
@@ -29,21 +29,21 @@ TEST(Child, OutputOfBothStreamsAndStatusAreKept) {
   EXPECT_EQ(in_words(result), "ended with status 3");
 }
 
-TEST(Child, ReadsNothing) { EXPECT_TRUE(run_shell("! read line").succeeded()); }
+TEST(Child, StandardInput_IsEmpty) { EXPECT_TRUE(run_shell("! read line").succeeded()); }
 
-TEST(Child, IsKilledAtTheLimit) {
+TEST(Child, SleepingChild_IsKilledAtTheTimeLimit) {
   const ChildResult result = run_shell("echo begun; exec sleep 3600", kSoon);
   EXPECT_EQ(result.end, End::timed_out);
   EXPECT_EQ(in_words(result), "did not end in time");
 }
 
-TEST(Child, IsKilledAtTheLimitWhileItWrites) {
+TEST(Child, WritingChild_IsKilledAtTheTimeLimit) {
   const ChildResult result = run_shell("while :; do echo more; done", kSoon);
   EXPECT_EQ(result.end, End::timed_out);
   EXPECT_LE(result.output.size(), std::size_t{64} << 10);
 }
 
-TEST(Child, ProcessesThatItLeavesAreNotWaitedForAndKilled) {
+TEST(Child, BackgroundProcessOfAChild_IsKilledAndNotWaitedFor) {
   const ChildResult result = run_shell("sleep 3600 & echo $!");
   ASSERT_TRUE(result.succeeded());
   const pid_t left = std::stoi(result.output);
@@ -58,25 +58,25 @@ TEST(Child, ProcessesThatItLeavesAreNotWaitedForAndKilled) {
   close(process);
 }
 
-TEST(Child, SignalsThatThisProcessBlocksReachIt) {
+TEST(Child, ChildThatSignalsItself_EndsBySignal) {
   const ChildResult result = run_shell("kill -TERM $$; sleep 3600");
   EXPECT_EQ(result.end, End::signalled);
   EXPECT_EQ(result.status, SIGTERM);
 }
 
-TEST(Child, ProgramThatIsNotThereIsNotStarted) {
+TEST(Child, MissingProgram_IsReportedAsNotStarted) {
   const ChildResult result = run_child({"/nonexistent"});
   EXPECT_EQ(result.end, End::not_started);
   EXPECT_EQ(in_words(result), "cannot be started: No such file or directory");
 }
 
-TEST(ChildCall, ReturnsTheText) {
+TEST(ChildCall, LongText_IsReturnedCutTo64KiB) {
   const ChildResult result = call_in_child([] { return std::string(100'000, 'x'); });
   EXPECT_TRUE(result.succeeded());
   EXPECT_EQ(result.output, std::string(64u << 10, 'x'));
 }
 
-TEST(ChildCall, CrashAndExceptionEndTheChildAlone) {
+TEST(ChildCall, CrashOrException_EndsOnlyTheChild) {
   const ChildResult crash = call_in_child([]() -> std::string {
     std::raise(SIGKILL);
     return {};
@@ -87,7 +87,7 @@ TEST(ChildCall, CrashAndExceptionEndTheChildAlone) {
   EXPECT_EQ(thrown.status, 1);
 }
 
-TEST(ChildCall, IsKilledAtTheLimit) {
+TEST(ChildCall, FunctionThatNeverReturns_IsKilledAtTheTimeLimit) {
   const ChildResult result = call_in_child(
       []() -> std::string {
         for (;;) pause();

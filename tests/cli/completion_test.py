@@ -48,7 +48,7 @@ class Completion(unittest.TestCase):
         self.assertIn("--rhs", self.complete("run", "cholesky", "--"))
         self.assertNotIn("--rhs", self.complete("run", "reyes", "--"))
 
-    def test_no_shell_and_no_page_offers_what_an_application_refuses(self):
+    def test_bash_fish_and_the_manual_omit_options_that_an_application_refuses(self):
         self.assertIn("--seed", self.complete("run", "matmul", "--"))
         refused = {"--n", "--seed", "--input", "--policy"}  # not in `weir run reyes --help`
         self.assertEqual(set(self.complete("run", "reyes", "--")) & refused, set())
@@ -68,7 +68,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("run", "cholesky", "--input", "mat"), ["matrix.mtx"])
         self.assertEqual(self.complete("run", "cholesky", "--n", ""), [])
 
-    def test_other_shells_read_their_scripts(self):
+    def test_zsh_and_fish_accept_their_completion_scripts(self):
         for shell in ("zsh", "fish"):
             path = self.script(shell)
             self.assertIn("cholesky", path.read_text())
@@ -80,7 +80,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("bash, zsh, fish", done.stderr)
 
-    def test_the_manual_page_has_every_command(self):
+    def test_the_manual_page_has_its_sections_and_groff_accepts_it(self):
         page = weir("help", "--man").stdout
         for words in (".SH weir run\n", ".SS weir run cholesky\n", "\\-\\-domains", ".SH EXIT STATUS"):
             self.assertIn(words, page)

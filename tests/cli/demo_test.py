@@ -25,20 +25,20 @@ class Demo(unittest.TestCase):
             return subprocess.run([sys.executable, SCRIPT, file.name], capture_output=True,
                                   text=True, check=True).stdout
 
-    def test_the_result_names_the_version(self):
+    def test_the_json_of_a_run_names_the_version_of_the_tool(self):
         self.assertIn(f"weir {self.result['version']}", weir("--version").stdout)
 
-    def test_the_peak_is_measured_before_and_after(self):
+    def test_the_gemm_peak_is_the_larger_of_two_samples(self):
         peak = self.result["gemm_peak"]
         self.assertEqual(len(peak["samples"]), 2)
         self.assertEqual(peak["value"], max(peak["samples"]))
         self.assertTrue(peak["share"] is None or 0 < peak["share"] <= 1, peak)
 
-    def test_a_share_is_shown(self):
+    def test_the_share_of_the_gemm_peak_is_shown_in_percent(self):
         self.result["gemm_peak"] = {"value": 50.0, "unit": "GFLOP/s", "share": 0.436}
         self.assertIn("GFLOP/s, 44% of the gemm peak of this machine (50.0 GFLOP/s)\n", self.shown())
 
-    def test_a_broken_measurement_is_no_share(self):
+    def test_an_unknown_gemm_peak_is_explained_without_a_share(self):
         self.result["gemm_peak"] = {"value": 0.1, "unit": "GFLOP/s", "share": None,
                                     "problem": "the gemm peak is not known"}
         said = self.shown()

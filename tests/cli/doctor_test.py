@@ -29,12 +29,12 @@ class Doctor(unittest.TestCase):
         self.assertIn("GFLOP/s", found["BLAS"]["found"])
         self.assertIn("verified", found["domain host"]["found"])
 
-    def test_the_page_says_the_same(self):
+    def test_the_text_page_says_that_weir_is_usable(self):
         result = weir("doctor")
         self.assertEqual(result.returncode, 0)
         self.assertIn("weir is usable here", result.stdout)
 
-    def test_tries_every_domain_that_is_asked_for(self):
+    def test_every_domain_that_is_asked_for_is_verified(self):
         for domains, names in (
             ("host:cores=1,sim:gbps=100", ("domain host", "domain sim:0")),
             ("sim:clock=virtual", ("domain sim:0", "backend host")),
@@ -57,19 +57,19 @@ class Doctor(unittest.TestCase):
         self.assertFalse(json.loads(result.stdout)["usable"])
         self.assertEqual(checks(result)["runtime"]["level"], "problem")
 
-    def test_bytes_that_are_no_text_are_replaced(self):
+    def test_a_domain_name_that_is_not_text_is_a_problem_in_valid_json(self):
         result = weir("doctor", "--json", "--domains", "no\udcff")
         self.assertEqual(result.returncode, UNAVAILABLE, result.stderr)
         self.assertEqual(checks(result)["runtime"]["level"], "problem")
 
-    def test_a_blas_that_is_not_there_is_a_problem_with_the_package(self):
+    def test_a_missing_blas_is_a_problem_whose_fix_names_the_package(self):
         result = weir("doctor", "--json", "--blas", "./no_such_blas.so")
         self.assertEqual(result.returncode, UNAVAILABLE, result.stdout)
         found = checks(result)["BLAS"]
         self.assertEqual(found["level"], "problem")
         self.assertIn("apt install libopenblas0-pthread", found["fix"])
 
-    def test_an_mpi_that_is_not_there_is_named_with_its_packages(self):
+    def test_a_missing_mpi_or_ucx_is_reported_with_the_packages_to_install(self):
         library = os.path.join(os.path.dirname(TOOL), "..", "lib", "libweir.so.0")
         if not os.path.exists(library):
             self.skipTest(f"there is no {library}")
@@ -105,7 +105,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(found["level"], "warning")
         self.assertIn("missing", found["found"])
 
-    def test_without_a_folder_for_temporary_files_the_rest_is_said(self):
+    def test_without_a_temporary_folder_the_trace_is_a_warning_beside_other_checks(self):
         with tempfile.NamedTemporaryFile() as file:  # below a file even root and drivers make no folder
             found = checks(weir("doctor", "--json", TMPDIR=f"{file.name}/folder"))
         self.assertEqual(found["trace"]["level"], "warning")

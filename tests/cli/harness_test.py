@@ -31,7 +31,7 @@ class HarnessTest(unittest.TestCase):
         path.chmod(0o755)
         return Command.of(name)
 
-    def test_nobody_begins_with_what_was_learned_before(self):
+    def test_programs_get_an_empty_cache_folder_instead_of_the_users(self):
         tell = self.program(
             "tell", "import json, os, tempfile",
             'folders = [os.environ[name] for name in ("XDG_CACHE_HOME", "STARPU_HOME")]',
@@ -54,7 +54,7 @@ class HarnessTest(unittest.TestCase):
         times[row.ours.command][0]["value"] = 1
         self.assertEqual(report_row(row, times)["ratio"], 2.5)
 
-    def test_what_is_no_number_fails_its_row(self):
+    def test_a_figure_that_is_not_a_number_fails_its_row(self):
         command = Command.of("a")
         for figure in (Figure(command), Formula(command, formula=lambda said: said["value"]),
                        Formula(command, formula=lambda said: said["value"] / 2)):
@@ -62,7 +62,7 @@ class HarnessTest(unittest.TestCase):
             self.assertEqual((report["ours"], report["ok"]), (None, False))
             self.assertIn("a printed ", report["reason"])
 
-    def test_a_spread_has_no_sign(self):
+    def test_the_spread_of_a_negative_figure_has_no_sign(self):
         row = {"ours": -2.0, "spread": {"ours": [-3.0, -1.0]}}
         self.assertEqual(cell(row, "ours"), "-2 ±50%")
 
@@ -85,7 +85,7 @@ class HarnessTest(unittest.TestCase):
             self.assertEqual(command_line.main(["queue", *options]), 0)
             self.assertEqual(json.loads(printed.getvalue()), run_suite("queue", None))
 
-    def test_what_takes_too_long_ends_with_all_that_it_has_started(self):
+    def test_a_program_that_takes_too_long_is_ended_with_its_children(self):
         end = self.build / "alive"
         os.mkfifo(end)
         reader = os.open(end, os.O_RDONLY | os.O_NONBLOCK)

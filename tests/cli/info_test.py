@@ -36,7 +36,7 @@ class Info(unittest.TestCase):
         self.assertEqual(description["domains"][0]["name"], "host")
         self.assertIn(description["machine"]["processor"], weir("info").stdout)
 
-    def test_presets_have_settings_and_sources_and_open(self):
+    def test_presets_list_their_settings_and_sources_and_can_be_run(self):
         page = weir("info", "--presets").stdout
         backends = json.loads(weir("info", "--presets", "--json").stdout)
         presets = [preset for backend in backends for preset in backend["presets"]]
@@ -50,7 +50,7 @@ class Info(unittest.TestCase):
                       "host:hsw-e5-2697v3,cores=2,sim:knc-7120,cores=3")
         self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_domains_come_from_the_environment_unless_given(self):
+    def test_domains_of_the_environment_are_used_unless_others_are_given(self):
         self.assertIn("sim:0", weir("info", WEIR_DOMAINS="sim").stdout)
         self.assertNotIn("sim:0", weir("info", "--domains", "null", WEIR_DOMAINS="sim").stdout)
 
@@ -69,7 +69,7 @@ class Info(unittest.TestCase):
         self.assertEqual(wrong.returncode, BAD_INPUT)
         self.assertIn("WEIR_RANK_CORES is 'some': choose divided or all", wrong.stderr)
 
-    def test_ranks_say_what_connects_them(self):
+    def test_a_single_rank_says_that_nothing_connects_it(self):
         self.assertIn("nothing: it is the only rank", weir("info", "--ranks").stdout)
         alone = json.loads(weir("info", "--ranks", "--json").stdout)
         self.assertEqual((alone["schema"], alone["ranks"][0]["links"]), ("weir.ranks/1", ["self"]))
@@ -88,7 +88,7 @@ class Info(unittest.TestCase):
         self.assertEqual(result.returncode, UNAVAILABLE)
         self.assertRegex(result.stderr, r"^weir: .*OpenCL.*install.*\n$")
 
-    def test_a_device_that_is_not_there_is_bad_input(self):
+    def test_a_missing_opencl_device_is_refused_with_those_that_exist(self):
         if weir("info", "--domains", "opencl", drivers=True).returncode == UNAVAILABLE:
             self.skipTest("there is no OpenCL device")
         result = weir("info", "--domains", "host,opencl:999", drivers=True)
@@ -127,7 +127,7 @@ class Info(unittest.TestCase):
         self.assertEqual(json.loads(weir("info", "--json", **nowhere).stdout)["available"], [])
         self.assertNotIn("Devices", weir("info", **nowhere).stdout)
 
-    def test_bad_domains_are_bad_input(self):
+    def test_a_misspelt_setting_of_a_domain_is_refused_with_a_suggestion(self):
         result = weir("info", "--domains", "sim:memroy=1GiB")
         self.assertEqual(result.returncode, BAD_INPUT)
         self.assertEqual(result.stdout, "")
@@ -147,7 +147,7 @@ class Measured(unittest.TestCase):
         self.said = result.stderr
         return [domain.get("measured") for domain in json.loads(result.stdout)["domains"]]
 
-    def test_cores_and_links(self):
+    def test_rates_of_cores_and_links_are_measured_where_they_exist(self):
         host, card, null = self.rates("host:cores=1,sim:cores=1,gbps=0.5,latency_us=300,null")
         for key in ("gemm_gflops", "copy_gbps"):
             self.assertGreater(host[key], 0)
@@ -161,7 +161,7 @@ class Measured(unittest.TestCase):
         self.assertGreater(card["latency_us"], 299)
         self.assertIsNone(null)
 
-    def test_a_model_gives_itself(self):
+    def test_measured_rates_of_a_simulated_device_equal_its_model(self):
         (card,) = self.rates("sim:clock=virtual,gbps=4,latency_us=7,gflops=20,duplex=half")
         self.assertAlmostEqual(card["h2d_gbps"], 4, delta=0.1)
         self.assertAlmostEqual(card["both_gbps"], 4, delta=0.1)
@@ -170,7 +170,7 @@ class Measured(unittest.TestCase):
         self.assertIsNone(card["copy_gbps"])
         self.assertFalse(os.path.exists(self.file), "what is modelled is not kept")
 
-    def test_once_for_each_machine_unless_asked(self):
+    def test_rates_are_measured_once_and_again_with_refresh(self):
         self.rates("host:cores=1")
         with open(self.file, encoding="utf-8") as file:
             book = json.load(file)
@@ -183,7 +183,7 @@ class Measured(unittest.TestCase):
         self.assertNotEqual(self.rates("host:cores=1", "--refresh")[0]["gemm_gflops"], 123456)
         self.assertNotEqual(self.rates("host:cores=1")[0]["gemm_gflops"], 123456)
 
-    def test_what_was_kept_may_be_anything(self):
+    def test_damaged_files_of_rates_are_measured_again_without_a_message(self):
         os.makedirs(os.path.dirname(self.file))
         for text in ("{", '{"schema": 5}', '{"schema": "weir.rates/1", "rates": 7}',
                      '{"schema": "weir.rates/1", "rates": [1, null, {"of": 1, "measured": {"date": 1}}]}'):
@@ -192,13 +192,13 @@ class Measured(unittest.TestCase):
             self.assertGreater(self.rates("host:cores=1")[0]["gemm_gflops"], 0, text)
             self.assertEqual(self.said, "")
 
-    def test_without_a_place_to_keep_it(self):
+    def test_rates_that_cannot_be_stored_are_measured_with_a_warning(self):
         with open(os.path.join(self.folder, "weir"), "w", encoding="utf-8") as file:
             file.write("no folder")
         self.assertGreater(self.rates("host:cores=1")[0]["gemm_gflops"], 0)
         self.assertRegex(self.said, r"^weir: cannot store the measured rates: .*\n$")
 
-    def test_a_card_that_breaks_says_so_and_others_are_measured(self):
+    def test_a_device_that_is_lost_is_reported_and_others_are_measured(self):
         card, host = self.rates("sim:cores=1,lost_at=3,host:cores=1")
         self.assertIn("sim:0", card["problem"])
         self.assertGreater(host["gemm_gflops"], 0)
@@ -207,7 +207,7 @@ class Measured(unittest.TestCase):
 
 
 class Colour(unittest.TestCase):
-    def test_only_on_request_when_the_output_is_no_terminal(self):
+    def test_output_that_is_not_to_a_terminal_is_coloured_only_on_request(self):
         self.assertNotIn("\x1b", weir("info").stdout)
         self.assertIn("\x1b", weir("info", CLICOLOR_FORCE="1").stdout)
         self.assertNotIn("\x1b", weir("info", CLICOLOR_FORCE="0").stdout)
@@ -226,11 +226,11 @@ class Colour(unittest.TestCase):
         self.assertIn(b"Machine", text)
         return b"\x1b[1mMachine" in text
 
-    def test_on_a_terminal_unless_it_is_dumb(self):
+    def test_output_to_a_terminal_is_coloured_unless_it_is_dumb(self):
         self.assertTrue(self.is_coloured(TERM="xterm"))
         self.assertFalse(self.is_coloured(TERM="dumb"))
 
-    def test_terminal_of_mpirun_is_not_one_of_a_person(self):
+    def test_output_under_mpirun_is_not_coloured_unless_forced(self):
         for variable in ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE"):
             self.assertFalse(self.is_coloured(TERM="xterm", **{variable: "1"}))
         self.assertTrue(self.is_coloured(TERM="xterm", OMPI_COMM_WORLD_SIZE="1",
@@ -244,7 +244,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(result.stdout, "")
         self.assertEqual(result.stderr, f"weir: {message}\n")
 
-    def test_unknown_names_get_the_nearest_one(self):
+    def test_unknown_commands_and_options_suggest_the_nearest_name(self):
         self.expect(["inof"], "unknown command 'inof' (did you mean 'info'?); see 'weir --help'")
         self.expect(["tune", "modles"],
                     "unknown command 'modles' (did you mean 'models'?); see 'weir tune --help'")
@@ -255,12 +255,12 @@ class Usage(unittest.TestCase):
         self.expect(["info", "--xyzzy=1"], "unknown option '--xyzzy'; see 'weir info --help'")
         self.expect(["doctor", "now"], "unexpected argument 'now'; see 'weir doctor --help'")
 
-    def test_unknown_help_topic(self):
+    def test_an_unknown_help_topic_suggests_the_nearest_one(self):
         result = weir("help", "inof")
         self.assertEqual(result.returncode, USAGE)
         self.assertIn("did you mean 'info'", result.stderr)
 
-    def test_without_a_command_the_help_is_talk(self):
+    def test_without_a_command_the_help_is_written_to_standard_error(self):
         result = weir()
         self.assertEqual(result.returncode, USAGE)
         self.assertEqual(result.stdout, "")
@@ -268,29 +268,29 @@ class Usage(unittest.TestCase):
 
 
 class Help(unittest.TestCase):
-    def test_examples_come_before_the_options(self):
+    def test_help_shows_examples_before_the_options(self):
         for command in ("info", "run", "doctor"):
             page = weir("help", command).stdout
             self.assertEqual(page, weir(command, "--help").stdout)
             self.assertLess(page.index("Examples:"), page.index("Options:"))
 
-    def test_examples_below_a_command_are_its_own(self):
+    def test_help_of_a_subcommand_shows_examples_of_its_own_command(self):
         for command in (["run", "cholesky"], ["bench", "overlap"], ["tune", "models"], ["tune", "cholesky"]):
             page = weir(*command, "--help").stdout
             self.assertIn(f"weir {command[0]} ", page[page.index("Examples:"):page.index("Options:")])
             self.assertNotIn("weir doctor", page)
 
-    def test_lists_the_commands(self):
+    def test_help_lists_the_commands(self):
         for command in ("info", "run", "bench", "tune", "report", "doctor", "help"):
             self.assertIn(f"\n  {command} ", weir("help").stdout)
 
-    def test_applications_show_how_they_are_run(self):
+    def test_help_of_every_application_shows_how_to_run_it(self):
         listed = weir("run", "--help").stdout.split("Subcommands:")[1]
         for application in re.findall(r"^  (\S+)", listed, re.MULTILINE):
             page = weir("run", application, "--help").stdout
             self.assertIn(f"\n  weir run {application} ", page[:page.index("Options:")])
 
-    def test_ends_with_signals_ignored(self):
+    def test_version_ends_normally_when_signals_are_ignored(self):
         for ignored in ("TERM", "INT TERM HUP"):
             result = subprocess.run(["sh", "-c", f'trap "" {ignored}; exec "$0" --version', TOOL],
                                     stdout=subprocess.PIPE, text=True, timeout=60, check=False)
@@ -313,7 +313,7 @@ class Outputs(unittest.TestCase):
                 self.assertEqual(result.returncode, 1, arguments)
                 self.assertIn("cannot write the output: No space left", result.stderr)
 
-    def test_words_that_nobody_can_read_end_nothing(self):
+    def test_messages_that_cannot_be_written_do_not_change_the_exit_code(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("this system has no /dev/full")
         warned = ["run", "matmul", "--n", "64", "--repeat", "1", "--tuned"]  # for which nothing was
@@ -329,7 +329,7 @@ class Outputs(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("cannot write the output", result.stderr)
 
-    def test_a_reader_that_has_gone_is_reported(self):
+    def test_a_broken_pipe_is_reported(self):
         read, write = os.pipe()
         os.close(read)
         with os.fdopen(write, "w") as pipe:

@@ -98,7 +98,7 @@ class Installation(unittest.TestCase):
         other = self.library("other")
         self.check_warning(self.doctor(LD_LIBRARY_PATH=str(other.parent))["loader"], f"loads {other}", fix="unset")
 
-    def test_other_libraries_where_the_loader_searches_are_named(self):
+    def test_libraries_of_other_versions_on_the_search_path_are_named(self):
         other, same = self.library("other", OTHER), self.library("same")
         broken = self.file(f"broken/{LIBRARY}", "this is not a library")
         path = ":".join(str(part) for part in (LIBRARIES, other.parent, same.parent, broken.parent))
@@ -110,7 +110,7 @@ class Installation(unittest.TestCase):
 
     # pkg-config and CMake.
 
-    def test_descriptions_of_another_version_are_warnings(self):
+    def test_cmake_and_pkg_config_files_of_another_version_are_warnings(self):
         self.description("other/lib", OTHER)
         found = self.doctor(CMAKE_PREFIX_PATH=f"{self.folder}/other")["CMake"]
         self.check_warning(found, f"finds {OTHER} in {self.folder}/other/lib/cmake/weir", self.version,
@@ -121,7 +121,7 @@ class Installation(unittest.TestCase):
         self.check_warning(found, f"finds {OTHER} in {self.folder}/other/lib/pkgconfig", self.version,
                            fix="libweir-dev")
 
-    def test_both_descriptions_are_named_when_another_wins(self):
+    def test_both_versions_are_named_when_another_one_is_found_first(self):
         own = self.prefix()
         self.description("other/lib", OTHER)
         found = self.doctor(**own, CMAKE_PREFIX_PATH=f"{self.folder}/other:{self.folder}/own")["CMake"]
@@ -136,7 +136,7 @@ class Installation(unittest.TestCase):
         found = self.doctor(**own, PKG_CONFIG_PATH=folders[1])["pkg-config"]
         self.assertEqual((found["level"], found["found"]), ("ok", f"finds {self.version} in {folders[1]}"))
 
-    def test_descriptions_that_are_not_searched_come_with_the_variable(self):
+    def test_a_cmake_file_outside_the_search_path_has_the_variable_as_its_fix(self):
         own = self.prefix()
         found = self.doctor(**own, PATH=f"{self.folder}/bin")
         self.assertEqual((found["pkg-config"]["level"], found["pkg-config"]["fix"].split(",")[0]),
@@ -160,7 +160,7 @@ class Installation(unittest.TestCase):
         self.check_warning(self.doctor(PATH=f"{self.folder}/bin")["mpiexec"], "cannot be started",
                            fix="weir run --ranks N")
 
-    def test_without_mpirun_ranks_of_one_machine_are_named(self):
+    def test_without_mpirun_the_fix_is_weir_run_with_ranks(self):
         found = self.doctor(PATH=str(self.folder))["mpirun"]
         self.assertEqual((found["level"], found["fix"]), ("ok", "weir run --ranks N"))
 
@@ -178,7 +178,7 @@ class Installation(unittest.TestCase):
                 else:
                     self.check_warning(found, f"belongs to {name} 1.99.7, but weir opens {name} ", fix="LD_LIBRARY_PATH")
 
-    def test_a_library_for_mpi_that_cannot_be_opened_is_named_with_the_words_of_the_loader(self):
+    def test_an_mpi_library_that_cannot_be_opened_is_named_with_the_loaders_words(self):
         library = self.library("lib")
         broken = self.file("lib/libweir_openmpi.so", "this is not a library" * 10)
         for name in ("mpirun", "mpirun.openmpi"):
@@ -191,7 +191,7 @@ class Installation(unittest.TestCase):
 
     # BLAS.
 
-    def test_without_blas_it_says_what_to_install(self):
+    def test_without_blas_the_doctor_says_what_to_install(self):
         found = self.doctor(WEIR_BLAS="plain")["BLAS"]
         self.check_warning(found, "plain loops", fix="apt install libopenblas0-pthread")
         self.assertIn("pip install scipy-openblas32", found["fix"])
@@ -205,10 +205,10 @@ class Installation(unittest.TestCase):
         found = self.doctor(XDG_CACHE_HOME=str(self.folder / "new"))["cache"]
         self.assertEqual(found["level"], "ok", found)
 
-    def test_without_a_home_nothing_is_kept(self):
+    def test_without_a_home_folder_the_cache_is_a_warning(self):
         self.check_warning(self.doctor(XDG_CACHE_HOME="", HOME="")["cache"], "neither", fix="XDG_CACHE_HOME")
 
-    def test_what_another_user_may_not_use_is_named(self):
+    def test_files_and_folders_without_permission_are_named_in_warnings(self):
         user = None
         if os.getuid() == 0:
             user = 65534
@@ -252,7 +252,7 @@ class Installation(unittest.TestCase):
         found = self.python_with(f"__version__ = '{self.version}'\n")
         self.assertEqual(found["level"], "ok", found)
 
-    def test_the_folder_of_the_user_is_not_a_package(self):
+    def test_a_folder_named_weir_is_not_taken_for_the_package(self):
         self.program("python3", f'exec {sys.executable} -S "$@"')
         (self.folder / "weir").mkdir()
         before = os.getcwd()
@@ -263,7 +263,7 @@ class Installation(unittest.TestCase):
             os.chdir(before)
         self.assertEqual((found["level"], found["found"]), ("ok", f"{self.folder}/bin/python3 has no package weir"))
 
-    def test_without_any_of_the_programs_weir_is_usable(self):
+    def test_weir_is_usable_when_no_program_is_on_the_search_path(self):
         result = weir("doctor", "--json", PATH="/nonexistent")
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertEqual(checks(result)["Python"]["found"], "there is no python3")

@@ -37,13 +37,13 @@ class Output(unittest.TestCase):
         lines = shell(4, script).stdout.splitlines()
         self.assertEqual(sorted(lines), sorted(f"[{rank}] abc" for rank in range(4) for _ in range(5)))
 
-    def test_large_output_arrives(self):
+    def test_output_of_300000_bytes_arrives_complete(self):
         result = shell(2, "head -c 300000 /dev/zero | tr '\\0' x; echo; seq 20000")
         for rank in range(2):
             own = [line[4:] for line in result.stdout.splitlines() if line.startswith(f"[{rank}] ")]
             self.assertEqual("".join(own), "x" * 300000 + "".join(map(str, range(1, 20001))))
 
-    def test_without_prefix_ranks_write_themselves(self):
+    def test_no_prefix_leaves_the_lines_of_ranks_unchanged(self):
         result = shell(2, "printf 'a\\nb\\n'", "--no-prefix")
         self.assertEqual(sorted(result.stdout.splitlines()), ["a", "a", "b", "b"])
 
@@ -52,7 +52,7 @@ class Output(unittest.TestCase):
                               capture_output=True, timeout=100 * SLOWDOWN, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "[0] hello\n"))
 
-    def test_the_program_gets_its_arguments_as_they_are(self):
+    def test_the_program_gets_its_arguments_unchanged(self):
         words = ["-n", "3", "--json", "--grace", "", "--", "a b"]
         result = launch("-n", 1, "sh", "-c", 'for word; do echo "<$word>"; done', "sh", *words)
         self.assertEqual(result.stdout.splitlines(), [f"[0] <{word}>" for word in words])
@@ -89,27 +89,27 @@ class Ends(unittest.TestCase):
         self.assertEqual(result.returncode, 4, result.stderr)
         self.says(result, "rank 0 failed first: exit status 4", ALL + ", by SIGKILL after 200 ms")
 
-    def test_others_have_time_to_end(self):
+    def test_other_ranks_may_finish_within_the_grace_time_after_a_failure(self):
         result = self.fail_when_ready(f"trap 'echo saved; kill $!; exit 0' TERM; sleep {LONG} & ready; wait",
                                       "--grace", str(LONG))
         self.assertEqual(result.returncode, 4, result.stderr)
         self.assertEqual(result.stdout, "[1] saved\n")
         self.says(result, "rank 0 failed first: exit status 4", ALL)
 
-    def test_others_go_on_when_they_shall(self):
+    def test_other_ranks_continue_after_a_failure_with_keep_going(self):
         result = shell(3, "[ $WEIR_RANK = 1 ] && exit 7; echo done", "--keep-going")
         self.assertEqual(result.returncode, 7)
         self.assertEqual(sorted(result.stdout.splitlines()), ["[0] done", "[2] done"])
         self.says(result, "rank 1 failed first: exit status 7")
         self.assertNotIn(ALL, result.stderr)
 
-    def test_a_program_that_opens_the_fabric_runs(self):
+    def test_ranks_that_open_the_fabric_are_connected(self):
         result = launch("-n", 2, TOOL, "info", "--ranks")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"\[0\] +0 +\d+ +shm to 1\n")
         self.assertRegex(result.stdout, r"\[0\] +1 +\d+ +shm to 0\n")
 
-    def test_mistakes_are_refused(self):
+    def test_invalid_arguments_of_launch_are_refused_in_one_line(self):
         for arguments, status, words in (
             (("-n", 2), USAGE, "PROGRAM is required"),
             (("sh",), USAGE, "--ranks is required"),
@@ -141,7 +141,7 @@ class Signals(unittest.TestCase):
             os.killpg(process.pid, signal.SIGKILL)
             raise
 
-    def test_signals_reach_the_ranks_which_may_end_well(self):
+    def test_signals_reach_the_ranks_which_may_end_with_success(self):
         for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGINT, "INT")):
             process = self.start(f"trap 'echo got {name}; kill $!; exit 0' {name};"
                                  f" sleep {LONG} & echo ready; wait")
@@ -150,14 +150,14 @@ class Signals(unittest.TestCase):
             self.assertEqual(process.returncode, 0, errors)
             self.assertEqual(sorted(output.splitlines()), [f"[0] got {name}", f"[1] got {name}"])
 
-    def test_ranks_that_die_of_it_are_named_by_the_signal(self):
+    def test_ranks_ended_by_sigterm_are_reported_with_the_signal(self):
         process = self.start(f"echo ready; exec sleep {LONG}")
         process.send_signal(signal.SIGTERM)
         _, errors = self.end(process)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assertEqual(errors, "weir: stopped by signal 15 (Terminated)\n")
 
-    def test_the_second_signal_kills(self):
+    def test_a_second_signal_kills_ranks_that_ignore_the_first(self):
         process = self.start(f"trap '' TERM; echo ready; exec sleep {LONG}")
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)  # two of the same kind could become one

@@ -114,7 +114,7 @@ class Mistakes(unittest.TestCase):
         with open("text", "w", encoding="utf-8") as file:
             file.write("hello\n")
 
-    def test_each_is_told_in_one_line(self):
+    def test_each_mistake_is_reported_in_one_line_with_its_exit_code(self):
         for arguments, code, words in MISTAKES:
             with self.subTest(" ".join(arguments)):
                 result = weir(*arguments)
@@ -122,25 +122,25 @@ class Mistakes(unittest.TestCase):
                 self.assertRegex(result.stderr, r"\Aweir: [^\n]+\n\Z")
                 self.assertEqual((result.returncode, result.stdout), (code, ""))
 
-    def test_the_environment_is_named(self):
+    def test_a_bad_domain_in_the_environment_is_reported_with_its_variable(self):
         result = weir(*SMALL, WEIR_DOMAINS="bad")
         self.assertEqual(result.returncode, BAD_INPUT)
         self.assertRegex(result.stderr, r"\Aweir: WEIR_DOMAINS: no backend 'bad'; known: [^\n]+\n\Z")
 
-    def test_ranks_that_all_do_the_same_are_told(self):
+    def test_ranks_that_all_compute_the_whole_problem_are_reported(self):
         result = weir(*SMALL, "--ranks", "2")
         self.assertEqual(result.returncode, OK)
         self.assertEqual(result.stderr, "weir: each of the 2 ranks computes the whole problem of cholesky: "
                                         "--domains 'rank:*' divides it\n")
         self.assertEqual(weir(*SMALL, "--ranks", "2", "--domains", "rank:*").stderr, "")
 
-    def test_ranks_of_srun_are_ranks(self):
+    def test_ranks_of_srun_are_counted_and_only_the_first_reports(self):
         self.assertIn("each of the 3 ranks computes the whole problem of cholesky",
                       weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="0").stderr)
         self.assertEqual(weir(*SMALL, SLURM_STEP_NUM_TASKS="3", SLURM_LOCALID="1").stderr, "")
         self.assertEqual(weir(*SMALL, SLURM_NTASKS="3").stderr, "")  # in a batch script
 
-    def test_what_a_run_does_not_have_is_left_out(self):
+    def test_the_output_omits_what_a_run_does_not_have(self):
         said = weir("run", "scatter", "--n", "1000", "--repeat", "1").stdout
         self.assertTrue(said.startswith("scatter: n 1000\n"), said)
         for word in ("overlap", "streams", "places"):
@@ -149,11 +149,11 @@ class Mistakes(unittest.TestCase):
         self.assertRegex(brief, r"\n  speed +[0-9.e-]*[1-9][0-9.e-]* GFLOP/s\n")
         self.assertRegex(weir(*SMALL).stdout, r"\Acholesky: n 64, tile \d+, double\n(.*\n)*  overlap")
 
-    def test_help_of_a_command_of_a_command(self):
+    def test_help_and_the_help_option_print_the_same_for_nested_commands(self):
         for words in (("doctor",), ("run",), ("run", "cholesky"), ("tune", "models")):
             self.assertEqual(weir("help", *words).stdout, weir(*words, "--help").stdout)
 
-    def test_help_says_what_is_usual(self):
+    def test_help_shows_the_default_sizes_and_tiles(self):
         for app, n, tile, tiles in (("cholesky", "4096", "chosen for the problem", None),
                                     ("hotspot", "2048", "256", None),
                                     ("prefixsum", "1048576", "chosen by --tiles", "16"),
@@ -173,7 +173,7 @@ class Mistakes(unittest.TestCase):
         self.assertIn("--timeout FLOAT:POSITIVE ", said)
         self.assertIn("--precision TEXT:{double,float} ", said)
 
-    def test_help_shows_what_applies(self):
+    def test_help_shows_only_the_options_that_an_application_uses(self):
         everything = {"--n", "--seed", "--input", "--output", "--streams", "--places", "--policy",
                       "--live"}
         for app, *hidden in (("reyes", "--n", "--seed", "--input", "--policy"),
@@ -187,7 +187,7 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual(shown, everything - set(hidden))
                 self.assertNotRegex(said, "(?i)means nothing|takes none")
 
-    def test_streams_are_of_the_baseline_of_a_pipeline(self):
+    def test_the_streams_option_of_a_pipeline_applies_to_its_baseline(self):
         small = ("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1")
         baseline = weir(*small, "--baseline", "--streams", "3")
         self.assertEqual((baseline.returncode, baseline.stderr), (OK, ""))
@@ -196,7 +196,7 @@ class Mistakes(unittest.TestCase):
         said = " ".join(weir("run", "reyes", "--help").stdout.split())
         self.assertIn("Streams per place, for --baseline [2]", said)
 
-    def test_what_is_reported_is_what_was_asked_for(self):
+    def test_the_tile_that_was_asked_for_is_reported(self):
         said = weir("run", "wave", "--n", "64", "--tile", "12", "--steps", "1", "--repeat", "1").stdout
         self.assertTrue(said.startswith("wave: n 64, tile 12, double\n"), said)
         self.assertNotIn("streams", said)

@@ -48,7 +48,7 @@ TEST(TunerReasons, NameTheWorkOfKernels_WhenStartingThemCostsTime) {
       << said;
 }
 
-TEST(TunerReasons, NameExposedCopies) {
+TEST(TunerReasons, ExposedCopies_AreNamedAsTheReason) {
   const std::string said = against({.work_s = 0.9, .idle_s = 0.1, .exposed_s = 1, .kernels = 4});
   EXPECT_NE(said.find("2 take 100 % longer, as copies that no kernel hides take 50 % of the time, "
                       "0 % with the chosen division"),
@@ -56,7 +56,7 @@ TEST(TunerReasons, NameExposedCopies) {
       << said;
 }
 
-TEST(TunerReasons, NameTimeInWhichNothingRuns) {
+TEST(TunerReasons, TimeWithoutRunningActions_IsNamedAsTheReason) {
   const std::string said =
       against({.work_s = 0.9, .idle_s = 0.1, .nothing_s = 1, .kernels = 4096}, 32);
   EXPECT_NE(said.find("32 take 100 % longer, as nothing runs for 50 % of the time, "
@@ -87,14 +87,14 @@ TEST(TunerReasons, NameNoCause_WithoutRecordings) {
   EXPECT_EQ(said.find("pace"), std::string::npos) << said;
 }
 
-TEST(TunerReasons, CountInTheSingular) {
+TEST(TunerReasons, OnePlaceAndOneTile_AreWrittenInTheSingular) {
   const Evaluation one = run({1, 1, 1}, 1, {.work_s = 0.5, .kernels = 1});
   const std::string said = reasons_for({run(kDefault, 4, {.work_s = 1, .kernels = 16}), one});
   EXPECT_NE(said.find("1 place of each domain\n"), std::string::npos) << said;
   EXPECT_NE(said.find("1 tile; 4 take 100 % longer"), std::string::npos) << said;
 }
 
-TEST(TunerReasons, NameWhatSetsThePace) {
+TEST(TunerReasons, EachKindOfBottleneck_IsNamed) {
   struct Case {
     Account account;
     double link_s, critical_s;

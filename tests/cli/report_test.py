@@ -82,7 +82,7 @@ class Content(ReportTest):
         with open(self.path("trace.json"), encoding="utf-8") as file:
             return run, json.load(file)
 
-    def test_columns_are_the_recording(self):
+    def test_columns_of_the_page_equal_the_events_of_the_recording(self):
         _, recording = self.run_with_trace()
         slices = [event for event in recording["traceEvents"] if event["ph"] == "X"]
         trace = self.part(self.path("run.json"))["trace"]
@@ -106,7 +106,7 @@ class Content(ReportTest):
             if event["cat"] == "transfer":
                 self.assertEqual(buffer, "A")
 
-    def test_figures_are_those_of_the_library(self):
+    def test_figures_of_the_page_equal_those_of_the_run(self):
         run, _ = self.run_with_trace()
         ours, theirs = self.part(self.path("run.json"))["trace"]["analysis"], run["overlap"]
         for name, their_name in (("measured_s", "measured_s"), ("compute_s", "compute_s"),
@@ -127,7 +127,7 @@ class Content(ReportTest):
         analysis = self.part(self.recording(events, rows))["trace"]["analysis"]
         return "\n".join(finding["words"] for finding in analysis["findings"])
 
-    def test_findings_are_in_words(self):
+    def test_findings_state_hidden_copies_and_idle_places_in_percent(self):
         copies = [slice_of("h2d", 4, 10 * i, 5, "transfer") for i in range(4)]
         kernels = [slice_of("k", 2, 10 * i + 4, 5) for i in range(4)]
         events = sorted(copies + kernels + [slice_of("k", 3, 4, 8)], key=lambda each: each["ts"])
@@ -136,7 +136,7 @@ class Content(ReportTest):
         self.assertIn("copies hidden 30 %\n", said)
         self.assertIn("2 of 2 places idle 49 % of the time or more", said)
 
-    def test_good_recordings_are_praised(self):
+    def test_a_good_recording_shows_hidden_copies_and_no_idle_place(self):
         events = [slice_of("k", 2, 0, 100), slice_of("d2h", 3, 10, 5, "transfer")]
         said = self.findings(events, ("d/p0", "d out"))
         self.assertIn("copies hidden 100 %\n", said + "\n")
@@ -150,7 +150,7 @@ class Content(ReportTest):
         self.assertAlmostEqual(part["trace"]["analysis"]["measured_s"], run["seconds"]["recorded"],
                                delta=2e-9)
 
-    def test_what_never_ran_is_no_place(self):
+    def test_a_row_with_only_cancelled_actions_is_not_a_place(self):
         cancelled = slice_of("k", 3, 100, 0)
         cancelled["args"]["status"] = "cancelled"
         recording = self.recording([slice_of("k", 2, 0, 100), cancelled], ("d/p0", "sync"))
@@ -159,19 +159,19 @@ class Content(ReportTest):
         self.assertEqual(analysis["failed"], 1)
         self.assertIn("no place is idle", "".join(each["words"] for each in analysis["findings"]))
 
-    def test_needs_nothing_else(self):
+    def test_the_page_loads_nothing_from_elsewhere(self):
         self.run_with_trace()
         page = self.page(self.path("run.json"))
         self.assertNotRegex(page, r'(?i)\b(src|href)\s*=|@import|url\(|fetch\(|XMLHttp')
         self.assertEqual(set(re.findall(r"https?://[\w./]+", page)), {"http://www.w3.org/2000/svg"})
 
-    def test_text_cannot_leave_the_data(self):
+    def test_markup_in_a_recording_is_escaped_in_the_page(self):
         evil = "</script><script>document.title=1//"
         page = self.page(self.recording([slice_of(evil)]))
         self.assertNotIn(evil, page)
         self.assertEqual(self.data(page)["parts"][0]["trace"]["names"], [evil])
 
-    def test_both_formats_say_the_same(self):
+    def test_json_and_perfetto_recordings_give_the_same_data(self):
         """Virtual time: two runs are the same."""
         traces = []
         for name in ("t.json", "t.pftrace"):
@@ -182,26 +182,26 @@ class Content(ReportTest):
         self.assertGreater(traces[0]["analysis"]["critical_s"], 0)
         self.assertEqual(traces[0], traces[1])
 
-    def test_a_run_names_its_recording_in_either_format(self):
+    def test_a_run_names_its_recording_in_the_perfetto_format(self):
         run = self.weir(*RUN, "--trace", self.path("t.pftrace"), "--json")
         page = self.page(self.write("run.json", run))
         self.assertGreater(self.data(page)["parts"][0]["trace"]["count"], 20)
 
-    def test_ranks_have_files_of_their_own(self):
+    def test_trace_names_contain_the_rank_of_every_known_launcher(self):
         for variable in ("WEIR_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
             result = weir(*RUN, "--trace", self.path(f"{variable}.json"), **{variable: "1"})
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(f"{variable}.rank1.json", os.listdir(self.folder))
             self.assertNotIn(f"{variable}.json", os.listdir(self.folder))
 
-    def test_so_have_those_of_srun_that_trace_by_themselves(self):
+    def test_names_of_weir_trace_contain_the_rank_of_srun(self):
         result = weir(*RUN, WEIR_TRACE=self.path("own.json"), SLURM_PROCID="2")
         self.assertEqual(result.returncode, 0, result.stderr)
         names = os.listdir(self.folder)
         self.assertTrue(any(name.startswith("own.rank2.") for name in names), names)
         self.assertNotIn("own.json", names)
 
-    def test_run_makes_it_in_one_go(self):
+    def test_run_writes_the_report_and_only_the_traces_that_were_asked_for(self):
         for options in ((), ("--trace", self.path("t.json")), ("--trace", self.path("t.pftrace"))):
             before = set(os.listdir(self.folder))
             output = self.weir(*RUN, "--report", self.path("run.html"), *options)
@@ -341,7 +341,7 @@ class Advice(ReportTest):
                 {"schema": "weir.run/1", "app": "any", "trace": "trace.json", **facts}))
         return [each["words"] for each in self.part(recording)["trace"]["analysis"]["findings"]]
 
-    def test_each_situation_has_its_sentence(self):
+    def test_each_situation_gives_its_expected_advice(self):
         for name, (rows, events, words) in SITUATIONS.items():
             with self.subTest(name):
                 found = self.findings(rows, sorted(events, key=lambda each: each["ts"])
@@ -350,7 +350,7 @@ class Advice(ReportTest):
                 for fact in found[1:]:
                     self.assertNotRegex(fact, "stream|smaller|larger|try|fewer")
 
-    def test_long_transfers_are_always_said(self):
+    def test_long_transfers_are_named_even_where_idle_cores_cost_more(self):
         """Also where cores without work are the larger loss."""
         events = [action for at in range(0, 900, 100) for action in
                   (copy(at, 60), copy(at, 60, 4, name="d2h"), kernel(at, 99, of=50))]
@@ -359,14 +359,14 @@ class Advice(ReportTest):
         self.assertEqual(found[1], "copies hidden 100 %, and transfers take 1.2 times as long as "
                                    "kernels")
 
-    def test_advice_is_about_what_the_application_has(self):
+    def test_advice_names_tiles_only_for_applications_with_tiles(self):
         rows, events, words = SITUATIONS["too few kernels"]
         tiles = {"params": {"tile": 64}, "streams": 2, "policy": None}
         self.assertEqual(self.findings(rows, events, tiles)[0], words.replace("actions", "tiles"))
         nothing = {"params": {"tile": 0}, "streams": None, "policy": None}
         self.assertEqual(self.findings(rows, events, nothing)[0], words.split(":")[0])
 
-    def test_streams_are_for_applications_that_have_them(self):
+    def test_a_second_stream_is_advised_only_for_applications_with_streams(self):
         rows, events, _ = SITUATIONS["one stream, in turn"]
         for facts, is_said in (({"streams": 1, "policy": None}, True),
                                ({"streams": None, "policy": None}, False),
@@ -375,11 +375,11 @@ class Advice(ReportTest):
                 found = "\n".join(self.findings(rows, events, {"params": {"tile": 4}, **facts}))
                 self.assertEqual("a second stream" in found, is_said, found)
 
-    def test_of_a_pipeline_its_stages_speak(self):
+    def test_findings_of_a_pipeline_replace_those_of_the_recording(self):
         rows, events, _ = SITUATIONS["too few kernels"]
         self.assertEqual(self.findings(rows, events, {"pipeline": {"findings": []}}), [])
 
-    def test_failures_come_first(self):
+    def test_failed_actions_are_the_first_finding(self):
         events = [kernel(0, 100), kernel(100, 100)]
         events[1]["args"]["status"] = "kernel_error"
         self.assertEqual(self.findings(("d/p0",), events)[0],
@@ -388,7 +388,7 @@ class Advice(ReportTest):
         self.assertEqual(self.findings(("d/p0",), events)[0],
                          "2 actions failed, were poisoned or cancelled")
 
-    def test_a_run_says_the_first(self):
+    def test_a_run_prints_its_first_finding(self):
         """Of recordings that virtual time makes the same each time."""
         card = "sim:clock=virtual,cores=8,gflops=16,kernels=skip"
         for arguments, words in (
@@ -407,7 +407,7 @@ class Advice(ReportTest):
                 found = json.loads(self.weir("run", *arguments, "--repeat", "1", "--json"))["findings"]
                 self.assertRegex(found[0]["words"], words)
 
-    def test_a_run_without_streams_is_not_told_of_them(self):
+    def test_output_of_runs_without_streams_does_not_mention_streams(self):
         for app, *options in (("wave", "--n", "32", "--steps", "3"), ("scatter", "--n", "1000")):
             said = self.weir("run", app, *options, "--repeat", "1", "--domains", "host:cores=1")
             self.assertNotIn("stream", said)
@@ -416,7 +416,7 @@ class Advice(ReportTest):
 class Text(ReportTest):
     """What a terminal shows instead of the page."""
 
-    def test_a_recording_is_summed_up(self):
+    def test_report_text_sums_up_a_recording_and_writes_no_page(self):
         rows, events, words = SITUATIONS["kernels nearly fill the cores"]
         said = self.weir("report", self.recording(events, rows), "--text")
         lines = [" ".join(line.split()) for line in said.splitlines()]
@@ -428,7 +428,7 @@ class Text(ReportTest):
             self.assertIn(line, lines)
         self.assertFalse(os.path.exists(self.path("page.html")))
 
-    def test_a_run_is_summed_up_with_its_command(self):
+    def test_report_text_of_a_run_names_its_command(self):
         run = self.weir(*RUN, "--trace", self.path("t.pftrace"), "--json")
         said = self.weir("report", self.write("run.json", run), "--text")
         self.assertIn("weir run cholesky --n 512", said)
@@ -437,7 +437,7 @@ class Text(ReportTest):
         bare = self.weir("report", self.write("bare.json", self.weir(*RUN, "--json")), "--text")
         self.assertIn("repeat the command with --trace FILE", bare)
 
-    def test_there_is_one_form_at_a_time(self):
+    def test_text_together_with_an_output_page_is_refused(self):
         result = weir("report", self.path("t.json"), "--text", "-o", self.path("page.html"))
         self.assertEqual(result.returncode, USAGE)
         self.assertIn("--text", result.stderr)
@@ -454,14 +454,14 @@ class BadInput(ReportTest):
             self.assertFalse(os.path.exists(self.path("page.html")))
         return check
 
-    def test_files_that_are_something_else(self):
+    def test_files_that_are_not_recordings_are_refused_by_name(self):
         for name, text in (("a.json", ""), ("b.json", "hello"), ("c.json", "{}"),
                            ("d.json", '{"schema":1}'), ("e.json", '{"traceEvents":[]}')):
             self.refuse(name)(self.write(name, text))
         self.refuse("nowhere.json")(self.path("nowhere.json"))
         self.refuse("directory")(self.folder)
 
-    def test_recordings_that_are_broken(self):
+    def test_broken_json_recordings_are_refused_with_the_byte(self):
         event = json.dumps(slice_of())
         for text in (HEAD, HEAD + event, HEAD + event[:-9], HEAD + '{"ph":"X","ts":-1}]}',
                      HEAD + '{"ph":"X","ts":1e300}]}', HEAD + '{"ph":"X","ts":nan}]}',
@@ -469,7 +469,7 @@ class BadInput(ReportTest):
                      HEAD + '{"ph":"X","args":{"bytes":"many"}}]}', HEAD + '{"ph":{"a":[[['):
             self.refuse("broken.json", "byte")(self.write("broken.json", text))
 
-    def test_recordings_of_perfetto_that_are_broken(self):
+    def test_broken_perfetto_recordings_never_crash_and_most_are_refused(self):
         self.weir(*RUN, "--trace", self.path("t.pftrace"))
         with open(self.path("t.pftrace"), "rb") as file:
             good = file.read()
@@ -488,10 +488,10 @@ class BadInput(ReportTest):
                 self.assertIn("bad: ", result.stderr)
         self.assertGreater(refused, 20)
 
-    def test_no_input(self):
+    def test_report_without_a_file_is_refused(self):
         self.refuse(code=USAGE)()
 
-    def test_output_in_no_folder(self):
+    def test_a_report_in_a_missing_folder_is_refused(self):
         recording = self.recording([slice_of()])
         result = weir("report", recording, "-o", self.path("no/page.html"))
         self.assertEqual(result.returncode, BAD_INPUT)
@@ -506,7 +506,7 @@ class BadInput(ReportTest):
         self.assertIn("cannot write the report", result.stderr)
         self.assertEqual(os.listdir(self.folder), ["folder"])
 
-    def test_an_empty_recording_says_so(self):
+    def test_an_empty_recording_is_reported_to_hold_no_actions(self):
         analysis = self.part(self.recording([]))["trace"]["analysis"]
         self.assertEqual([each["words"] for each in analysis["findings"]],
                          ["the recording holds no actions"])
@@ -529,7 +529,7 @@ class Browser(ReportTest):
     def shown(dom):
         return int(re.search(r'id="status" data-shown="(\d+)"', dom)[1])
 
-    def test_shows_all_and_a_part(self):
+    def test_the_browser_shows_all_actions_or_those_of_a_chosen_part(self):
         events = [slice_of(f"k {i}", 2 + i % 2, 10 * i, 8, stream=f"d/p{i % 2}/s0")
                   for i in range(1000)]
         self.page(self.recording(events, ("d/p0", "d/p1")))
@@ -541,7 +541,7 @@ class Browser(ReportTest):
         self.assertEqual(self.shown(self.dom("#0.5-0.6")), 100)
         self.assertEqual(self.shown(self.dom("#0.5-0.6,places,critical")), 100)
 
-    def test_sweeps_and_benchmarks(self):
+    def test_the_browser_draws_a_heat_map_of_sweeps_and_curves_of_benchmarks(self):
         inputs, times = [], []
         for places in ("1", "2"):
             for tile in ("128", "256"):
@@ -563,7 +563,7 @@ class Browser(ReportTest):
         self.assertEqual(dom.count("<svg"), 1 + 1 + 3)
         self.assertEqual(len(re.findall(r"<polyline", dom)), 4 + 4 + 2 * 3)
 
-    def test_draws_a_pipeline(self):
+    def test_the_browser_draws_stages_tunnels_and_bottleneck_of_a_pipeline(self):
         self.weir("run", "reyes", "--width", "320", "--height", "240", "--repeat", "1", "--report",
                   self.path("page.html"))
         with open(self.path("page.html"), encoding="utf-8") as file:
@@ -581,14 +581,14 @@ class Browser(ReportTest):
         said = re.search(r'<section id="findings">(.*?)</section>', dom, re.S)[1]
         self.assertIn(graph["findings"][0]["words"], html.unescape(said))
 
-    def test_draws_a_pipeline_without_a_recording(self):
+    def test_the_browser_draws_a_pipeline_without_a_recording(self):
         run = self.weir("run", "reyes", "--width", "64", "--height", "48", "--repeat", "1", "--json")
         self.page(self.write("run.json", run))
         drawn = re.search(r'<section id="pipeline0">(.*?)</section>', self.dom(), re.S)[1]
         words = json.loads(run)["pipeline"]["findings"][0]["words"]
         self.assertIn(words, html.unescape(drawn))
 
-    def test_says_which_run_is_recorded(self):
+    def test_the_browser_shows_which_run_is_recorded(self):
         for repeat, words in (("1", "one run"), ("4", "median of 3 runs; recorded and shown below: "
                                                  "the last one, ")):
             self.weir(*RUN[:-1], repeat, "--report", self.path("page.html"))
@@ -596,7 +596,7 @@ class Browser(ReportTest):
             self.assertIn("2 places of each domain · 2 streams of each place · ", head)
             self.assertIn(words, head)
 
-    def test_takes_a_picture(self):
+    def test_the_browser_renders_the_page_as_a_png(self):
         self.weir(*RUN, "--report", self.path("page.html"))
         self.chromium(f"--screenshot={self.path('page.png')}", f"file://{self.path('page.html')}")
         with open(self.path("page.png"), "rb") as file:

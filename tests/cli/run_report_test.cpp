@@ -71,7 +71,7 @@ TEST(GemmPeak, NotMeasured_IsNotMentioned) {
   EXPECT_FALSE(Json::parse(report.json()).contains("gemm_peak"));
 }
 
-TEST(Sharing, LeavesOutWhatMeansNothingToTheRun) {
+TEST(Sharing, RunWithoutStreamsOrPlaces_OmitsThem) {
   RunReport report = example();
   EXPECT_NE(report.text().find("host: cores 2, places 1, streams 2 each\n"), std::string::npos);
   report.uses_streams = false;
@@ -83,7 +83,7 @@ TEST(Sharing, LeavesOutWhatMeansNothingToTheRun) {
   EXPECT_TRUE(json.at("places").is_null());
 }
 
-TEST(Recording, IsOfTheLastRun_AndSaidToBe) {
+TEST(Recording, SeveralRuns_RecordingIsNamedAsOfTheLastRun) {
   RunReport report = example();
   report.trace.ideal_s = 1;
   EXPECT_EQ(report.text().find("the last run"), std::string::npos);
@@ -94,7 +94,7 @@ TEST(Recording, IsOfTheLastRun_AndSaidToBe) {
   EXPECT_EQ(seconds.at("median"), 2.0);
 }
 
-TEST(Findings, TheFirstOneIsShown) {
+TEST(Findings, SeveralFindings_TextShowsTheFirstAndJsonListsAll) {
   RunReport report = example();
   report.analysis.findings = {{report::Judgement::bad, "the first"},
                               {report::Judgement::good, "b"}};

@@ -10,7 +10,7 @@
 namespace weir::cli {
 namespace {
 
-TEST(Format, BytesHaveFourDigitsOfTheLargestUnit) {
+TEST(Format, Bytes_UseTheLargestUnitWithAtMostFourDigits) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1023), "1023 B");
   EXPECT_EQ(format_bytes(1024), "1 KiB");
@@ -38,7 +38,7 @@ TEST(Format, CountsAreGroupedByThree) {
   EXPECT_EQ(format_count(1234567), "1,234,567");
 }
 
-TEST(Table, ColumnsLineUpWhateverTheirCellsAreMadeOf) {
+TEST(Table, CellsWithColoursOrUtf8_ColumnsStillAlign) {
   Table table;
   table.add({"a", "12", "x"});
   table.add({"\x1b[31mlong\x1b[0m", "3"});
@@ -70,7 +70,7 @@ std::string told(Speaker speaker) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(Tell, SaysWhichOfSeveralRanksSpeaks) {
+TEST(Tell, SeveralRanks_MessageNamesItsRank) {
   EXPECT_EQ(told(Speaker::rank), "weir: it failed\n");
   {
     const Environment several("3", "4");
@@ -84,7 +84,7 @@ TEST(Tell, SaysWhichOfSeveralRanksSpeaks) {
   EXPECT_EQ(told(Speaker::rank), "weir: it failed\n");
 }
 
-TEST(Progress, WithoutATerminalThereIsALineNowAndThen) {
+TEST(Progress, WithoutTerminal_WritesAtMostOneLinePerInterval) {
   testing::internal::CaptureStderr();
   {
     Progress progress(0);
@@ -96,7 +96,7 @@ TEST(Progress, WithoutATerminalThereIsALineNowAndThen) {
             "weir:  25 %  3/12  measuring\nweir: looking\n");
 }
 
-TEST(DidYouMean, FindsTheNearestWordAndNoneThatIsFar) {
+TEST(DidYouMean, NearWord_IsSuggestedAndFarWordIsNot) {
   const std::vector<std::string> words = {"--tile", "--trace", "--places"};
   EXPECT_EQ(did_you_mean("--tlie", words), " (did you mean '--tile'?)");
   EXPECT_EQ(did_you_mean("--place", words), " (did you mean '--places'?)");

@@ -40,7 +40,7 @@ class TraceDisk(unittest.TestCase):
         self.check_lost(weir(*command, WEIR_TRACE=path), reason)
         self.check_lost(weir(*command, "--trace", path), reason)
 
-    def test_a_device_that_is_full(self):
+    def test_a_trace_to_a_full_device_costs_one_warning(self):
         for name in ("json", "pftrace"):
             link = os.path.join(self.folder, "full." + name)
             os.symlink("/dev/full", link)
@@ -57,13 +57,13 @@ class TraceDisk(unittest.TestCase):
             self.skipTest("this user may not mount a file system of 64 KiB")
         self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
 
-    def test_a_disk_that_is_full(self):
+    def test_a_trace_on_a_full_disk_costs_one_warning_and_leaves_no_file(self):
         self.mount_small_disk()
         for name in ("trace.json", "trace.pftrace"):
             self.lose(os.path.join(self.folder, name), "No space left on device", LONG_RUN)
             self.assertEqual(os.listdir(self.folder), [])
 
-    def test_an_older_trace_stays_when_the_new_one_finds_no_room(self):
+    def test_an_older_trace_stays_when_the_disk_has_no_room_for_a_new_one(self):
         self.mount_small_disk()
         path = os.path.join(self.folder, "trace.json")
         self.assertEqual(weir(*RUN, "--trace", path).returncode, 0)
@@ -74,7 +74,7 @@ class TraceDisk(unittest.TestCase):
             self.assertEqual(file.read(), before)
         json.loads(before)
 
-    def test_a_folder_that_is_missing(self):
+    def test_a_missing_folder_is_a_warning_by_variable_and_refused_by_option(self):
         path = os.path.join(self.folder, "missing", "trace.json")
         self.check_lost(weir(*RUN, WEIR_TRACE=path), "No such file or directory")
         # What the command line says is checked before the run.
@@ -82,7 +82,7 @@ class TraceDisk(unittest.TestCase):
         self.assertEqual(refused.returncode, 3, refused.stderr)
         self.assertIn("missing", refused.stderr)
 
-    def test_a_folder_that_is_read_only(self):
+    def test_a_trace_in_a_read_only_folder_costs_one_warning(self):
         if os.geteuid() == 0:
             self.skipTest("root may write to a folder that is read-only")
         os.chmod(self.folder, 0o500)

@@ -55,19 +55,19 @@ class Search(TuneTest):
         self.assertLessEqual(tuned["measured"], len(pairs) / 10)
         self.assertFalse(tuned["space"]["noisy"])
 
-    def test_matmul_is_near_the_optimum(self):
+    def test_tuned_matmul_is_within_5_percent_of_an_exhaustive_search(self):
         self.check("matmul")
 
-    def test_cholesky_is_near_the_optimum(self):
+    def test_tuned_cholesky_is_within_5_percent_of_an_exhaustive_search(self):
         self.check("cholesky")
 
-    def test_hotspot_is_near_the_optimum(self):
+    def test_tuned_hotspot_is_within_5_percent_of_an_exhaustive_search(self):
         self.check("hotspot", "--iterations", "5")
 
-    def test_nn_is_near_the_optimum(self):
+    def test_tuned_nn_is_within_5_percent_of_an_exhaustive_search(self):
         self.check("nn", n=20000)
 
-    def test_task_queues_are_tried_where_there_are_tasks(self):
+    def test_policies_are_tried_for_cholesky_and_not_for_hotspot(self):
         tuned = self.tune("cholesky", "--fresh")
         tried = {each.get("policy", "") for each in tuned["evaluations"]}
         policies = json.loads(self.weir("info", "--domains", "null", "--json"))["policies"]
@@ -76,7 +76,7 @@ class Search(TuneTest):
         hotspot = self.tune("hotspot", "--iterations", "2", "--evaluations", "12")
         self.assertFalse(any("policy" in each for each in hotspot["evaluations"]))
 
-    def test_shapes_are_tried_where_tiles_are_of_a_grid(self):
+    def test_aspects_of_tiles_are_tried_for_hotspot_and_not_for_matmul(self):
         """On two devices, between which flat tiles need fewer copies than squares."""
         options = ("--iterations", "5", "--domains", f"{DEVICE},{DEVICE}")
         tuned = json.loads(self.weir("tune", "hotspot", "--n", "256", "--most-tiles", "8", "--json",
@@ -91,13 +91,13 @@ class Search(TuneTest):
         matmul = self.tune("matmul", "--evaluations", "12")
         self.assertFalse(any("aspect" in each for each in matmul["evaluations"]))
 
-    def test_virtual_time_makes_it_deterministic(self):
+    def test_tuning_in_virtual_time_is_deterministic(self):
         first, second = (self.tune("matmul", "--fresh") for _ in range(2))
         self.assertEqual(first["evaluations"], second["evaluations"])
         self.assertEqual(first["chosen"], second["chosen"])
         self.assertEqual(first["reasons"], second["reasons"])
 
-    def test_says_why(self):
+    def test_tuning_prints_its_reasons_and_the_command_that_uses_it(self):
         reasons = "\n".join(self.tune("matmul")["reasons"])
         for word in ("pace", "of each domain", "tile", "longer"):
             self.assertIn(word, reasons)
@@ -108,7 +108,7 @@ class Search(TuneTest):
         result = weir(*used.split()[1:], XDG_CACHE_HOME=self.cache)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
-    def test_causes_are_of_the_recordings(self):
+    def test_parts_of_the_time_add_up_to_the_seconds_of_each_evaluation(self):
         """Of two runs that are compared the parts of the time add up to what they took."""
         tuned = self.tune("cholesky", "--evaluations", "14")
         for each in tuned["evaluations"]:
@@ -122,7 +122,7 @@ class Search(TuneTest):
         for word in ("each action costs", "less runs at a time", "share evenly"):
             self.assertNotIn(word, "\n".join(tuned["reasons"]))
 
-    def test_the_guide_shows_what_it_says(self):
+    def test_the_guide_shows_the_output_of_the_tuner(self):
         with open(GUIDE, encoding="utf-8") as file:
             commands, shown = re.search(r"```sh\n(export WEIR_DOMAINS=[^`]*)```\n\n```text\n([^`]*)```",
                                         file.read()).groups()
@@ -133,14 +133,14 @@ class Search(TuneTest):
                 if not line.startswith(("  measured", "  kept"))]
         self.assertEqual(said, shown.splitlines())
 
-    def test_in_real_time_it_is_not_worse_than_the_default(self):
+    def test_tuning_in_real_time_is_not_worse_than_the_default(self):
         tuned = self.tune("matmul", "--budget", "3s", domains="host")
         self.assertTrue(tuned["space"]["noisy"])
         self.assertLessEqual(tuned["chosen"]["seconds"], tuned["default"]["seconds"])
 
 
 class Wisdom(TuneTest):
-    def test_run_uses_it(self):
+    def test_run_tuned_uses_the_chosen_places_streams_and_tiles(self):
         chosen = self.tune("matmul")["chosen"]
         report = self.run_app("matmul", "--tuned")
         self.assertEqual((report["places"], report["streams"], report["tiles"]),
@@ -149,22 +149,22 @@ class Wisdom(TuneTest):
         self.assertLess(report["seconds"]["median"],
                         self.run_app("matmul")["seconds"]["median"])
 
-    def test_it_serves_problems_of_about_that_size(self):
+    def test_a_tuning_result_is_used_for_a_slightly_smaller_problem(self):
         tiles = self.tune("matmul")["chosen"]["tiles"]
         self.assertEqual(self.run_app("matmul", "--tuned", n=245)["tiles"], tiles)
 
-    def test_times_of_another_order_are_not_compared(self):
+    def test_samples_of_a_problem_of_another_size_are_not_reused(self):
         larger = self.tune("matmul", "--evaluations", "5", n=360)
         smaller = self.tune("matmul", "--evaluations", "5", n=185)
         self.assertEqual(smaller["resumed"], 0)
         self.assertLess(smaller["default"]["seconds"], larger["default"]["seconds"] / 2)
 
-    def test_options_go_before_it(self):
+    def test_options_override_the_tuning_result(self):
         self.tune("matmul")
         report = self.run_app("matmul", "--tuned", "--places", "3", "--tile", "128")
         self.assertEqual((report["places"], report["tiles"]), (3, 2))
 
-    def test_who_looks_at_a_run_has_it_as_well(self):
+    def test_a_tuning_result_is_found_with_live(self):
         options = ("stencil", "--n", "64", "--domains", "host:cores=1,sim:cores=1")
         self.weir("tune", *options, "--evaluations", "2", "--budget", "1s")
         result = weir("run", *options, "--repeat", "1", "--tuned", "--live",
@@ -172,7 +172,7 @@ class Wisdom(TuneTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("no tuning result", result.stderr)
 
-    def test_so_has_who_starts_ranks(self):
+    def test_a_tuning_result_is_found_with_ranks(self):
         options = ("laplacian", "--n", "16", "--iterations", "2", "--domains", "host:cores=1")
         self.weir("tune", *options, "--evaluations", "2", "--budget", "1s")
         result = weir("run", *options, "--repeat", "1", "--tuned", "--ranks", "2",
@@ -180,7 +180,7 @@ class Wisdom(TuneTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("no tuning result", result.stderr)
 
-    def test_so_has_who_wants_other_results_of_it(self):
+    def test_a_tuning_result_is_found_with_rhs_solution_and_permutation(self):
         self.tune("lu", "--evaluations", "2", n=64)
         rhs, rows = (os.path.join(self.cache, name) for name in ("b.mtx", "p.mtx"))
         with open(rhs, "w", encoding="ascii") as file:
@@ -190,7 +190,7 @@ class Wisdom(TuneTest):
                       "--permutation", rows, XDG_CACHE_HOME=self.cache)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
-    def test_other_problems_have_none(self):
+    def test_other_sizes_and_precisions_have_no_tuning_result(self):
         self.tune("matmul", "--evaluations", "2")
         for n, options in ((512, ()), (256, ("--precision", "float"))):
             result = weir("run", "matmul", "--n", str(n), "--domains", DEVICE, "--repeat", "1",
@@ -198,11 +198,11 @@ class Wisdom(TuneTest):
             self.assertEqual(result.returncode, 0)
             self.assertIn("no tuning result", result.stderr)
 
-    def test_a_budget_may_be_longer_than_clocks_count(self):
+    def test_a_budget_of_centuries_is_accepted(self):
         tuned = self.tune("matmul", "--evaluations", "3", "--budget", "10000000000")
         self.assertEqual(len(tuned["evaluations"]), 3)
 
-    def test_it_goes_on_where_it_ended(self):
+    def test_tuning_resumes_with_the_earlier_evaluations(self):
         first = self.tune("matmul", "--evaluations", "5")
         self.assertEqual((first["measured"], first["resumed"]), (5, 0))
         second = self.tune("matmul")
@@ -213,7 +213,7 @@ class Wisdom(TuneTest):
         third = self.tune("matmul")
         self.assertEqual(third["chosen"]["seconds"], fresh["chosen"]["seconds"])
 
-    def test_damaged_files_are_made_anew(self):
+    def test_damaged_tuning_files_do_not_change_the_tuning_result(self):
         expected = self.tune("matmul")
         path, = self.wisdom()
         with open(path, encoding="utf-8") as file:
@@ -226,7 +226,7 @@ class Wisdom(TuneTest):
             self.assertEqual(self.tune("matmul")["chosen"]["seconds"],
                              expected["chosen"]["seconds"])
 
-    def test_the_library_has_what_was_chosen(self):
+    def test_the_library_finds_the_chosen_result_unless_its_file_is_damaged(self):
         """Also a policy: `run --tuned` asks weir_wisdom_find()."""
         chosen = self.tune("cholesky")["chosen"]
         report = self.run_app("cholesky", "--tuned")
@@ -243,7 +243,7 @@ class Wisdom(TuneTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("no tuning result for this problem; run: weir tune cholesky --n 256 --domains", result.stderr)
 
-    def test_without_a_place_for_it_tuning_works(self):
+    def test_tuning_works_without_a_writable_cache_folder(self):
         result = weir("tune", "matmul", "--n", "256", "--domains", DEVICE, "--evaluations", "2",
                       XDG_CACHE_HOME="/proc/nowhere")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -266,7 +266,7 @@ class Wisdom(TuneTest):
 
 
 class BadInput(TuneTest):
-    def test_messages(self):
+    def test_invalid_arguments_of_tune_are_refused_and_store_nothing(self):
         for arguments, code, word in (
                 (["matmul", "--budget", "0"], USAGE, "--budget"),
                 (["matmul", "--budget", "soon"], USAGE, "--budget"),

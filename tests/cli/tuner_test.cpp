@@ -68,7 +68,7 @@ struct Program {
   }
 };
 
-TEST(TunerSearch, LeavesTilesAloneWhereNoneCanBeChosen) {
+TEST(TunerSearch, SpaceWithoutTiles_SearchVariesPlacesButNeverTiles) {
   Space space = kSpace;
   space.most_tiles = 0;
   Program program;
@@ -83,7 +83,7 @@ TEST(TunerSearch, LeavesTilesAloneWhereNoneCanBeChosen) {
   EXPECT_GT(search.evaluations().size(), 5u);
 }
 
-TEST(TunerSearch, LeavesStreamsAloneWhereTheyChangeNothing) {
+TEST(TunerSearch, StreamsWithoutEffect_AreNeverVaried) {
   Program program;
   Source source = program.source();
   source.streams = false;
@@ -93,7 +93,7 @@ TEST(TunerSearch, LeavesStreamsAloneWhereTheyChangeNothing) {
   EXPECT_GT(program.asked.size(), 5U);
 }
 
-TEST(TunerSearch, FindsWhatAnExhaustiveSearchFindsWithATenthOfIt) {
+TEST(TunerSearch, TenthOfTheSpace_FindsWithin5PercentOfTheOptimum) {
   for (const double link : {0.001, 0.01, 0.1}) {
     for (const double per_task : {1e-6, 1e-4, 1e-3}) {
       Program program(1, link, per_task);
@@ -105,7 +105,7 @@ TEST(TunerSearch, FindsWhatAnExhaustiveSearchFindsWithATenthOfIt) {
   }
 }
 
-TEST(TunerSearch, AsksOnlyForPlacesThatDivideTheCores) {
+TEST(TunerSearch, MeasuresOnlyPlacesThatDivideTheCores) {
   Program program;
   program.searched(kSpace, 100);
   for (const Point& point : program.asked) {
@@ -115,7 +115,7 @@ TEST(TunerSearch, AsksOnlyForPlacesThatDivideTheCores) {
   }
 }
 
-TEST(TunerSearch, KeepsWithinItsBudget) {
+TEST(TunerSearch, Budget_IsNotExceededAndBestIsNotSlowerThanDefault) {
   for (const std::size_t most : {0u, 1u, 5u, 30u}) {
     Program program;
     const Search search = program.searched(kSpace, most);
@@ -124,7 +124,7 @@ TEST(TunerSearch, KeepsWithinItsBudget) {
   }
 }
 
-TEST(TunerSearch, TriesWiderTilesWhereThereAreShapesAsLongAsThatHelps) {
+TEST(TunerSearch, TileShapes_AreWidenedAsLongAsThatHelps) {
   for (const std::size_t fastest : {1u, 4u, 16u}) {
     Program program;
     program.noise = [&](const Point& point) {
@@ -145,7 +145,7 @@ TEST(TunerSearch, TriesWiderTilesWhereThereAreShapesAsLongAsThatHelps) {
   for (const Point& point : squares.asked) EXPECT_EQ(point.aspect, 1U);
 }
 
-TEST(TunerSearch, MeasuresNothingWhenThereIsNoTime) {
+TEST(TunerSearch, NoTimeLeft_MeasuresNothingAndKeepsTheDefault) {
   Program program;
   Source source = program.source();
   source.may_go_on = [] { return false; };
@@ -155,7 +155,7 @@ TEST(TunerSearch, MeasuresNothingWhenThereIsNoTime) {
   EXPECT_EQ(program.measured, 1U);
 }
 
-TEST(TunerSearch, LeavesOutWhatCannotBe) {
+TEST(TunerSearch, ImpossibleDivisions_AreSkipped) {
   Program program;
   program.possible = [](const Point& point) { return point.places == 1 && point.tiles % 2 == 0; };
   const Search search = program.searched(kSpace, 100);
@@ -185,7 +185,7 @@ TEST(TunerSearch, KeepsTheDefaultUnlessSomethingIsClearlyFaster) {
   EXPECT_GE(misled(0.9), 18U);
 }
 
-TEST(TunerSearch, MeasuresTheBestOnesAgainWhenTimesAreNoisy) {
+TEST(TunerSearch, NoisyTimes_BestDivisionsAreMeasuredAgain) {
   Space space = kSpace;
   space.noisy = true;
   const double optimum = Program{}.optimum(kSpace);
@@ -201,7 +201,7 @@ TEST(TunerSearch, MeasuresTheBestOnesAgainWhenTimesAreNoisy) {
   }
 }
 
-TEST(TunerSearch, DoesNotMeasureAgainWhatIsKnown) {
+TEST(TunerSearch, KnownEvaluations_SecondSearchMeasuresLessThanHalf) {
   Program first;
   const Search before = first.searched(kSpace, 100);
   Program second;
@@ -211,7 +211,7 @@ TEST(TunerSearch, DoesNotMeasureAgainWhatIsKnown) {
   EXPECT_LE(again.best().seconds(), before.best().seconds());
 }
 
-TEST(TunerModel, IsExactAtWhatWasMeasuredAndBetweenFollowsAPowerLaw) {
+TEST(TunerModel, IsExactAtMeasuredTilesAndFollowsAPowerLawBetween) {
   const auto at = [](std::size_t tiles, double compute) {
     return Evaluation{.point = {1, 2, tiles},
                       .tiles = tiles,
@@ -227,7 +227,7 @@ TEST(TunerModel, IsExactAtWhatWasMeasuredAndBetweenFollowsAPowerLaw) {
   EXPECT_NEAR(model.predict({1, 2, 8}), 16, 0.01);
 }
 
-TEST(TunerEvaluation, TakesTheMedian) {
+TEST(TunerEvaluation, Seconds_AreTheMedianSampleOrInfinite) {
   Evaluation evaluation;
   evaluation.samples = {3, 1, 2};
   EXPECT_EQ(evaluation.seconds(), 2);

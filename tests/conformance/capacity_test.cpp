@@ -30,7 +30,7 @@ struct Small : Rig {
   std::vector<Buffer> buffers;
 };
 
-CONFORMANCE_TEST(Capacity, DirtyInstancesComeBackWithTheirContents) {
+CONFORMANCE_TEST(Capacity, WorkingSetLargerThanMemory_EvictsDirtyInstancesAndKeepsContents) {
   const Small rig(subject);
   for (const Buffer& buffer : rig.buffers) rig.stream.upload(buffer.all());
   for (int round = 0; round < 3; ++round) {
@@ -50,7 +50,7 @@ CONFORMANCE_TEST(Capacity, DirtyInstancesComeBackWithTheirContents) {
   EXPECT_EQ(rig.runtime.stats().bytes_h2d, kBuffers * kNumbers * sizeof(std::int64_t));
 }
 
-CONFORMANCE_TEST(Capacity, NothingLeavesWhileEverythingFits) {
+CONFORMANCE_TEST(Capacity, WorkingSetThatExactlyFits_IsNeverEvicted) {
   const Small rig(subject);
   for (int round = 0; round < 5; ++round) {
     for (std::size_t i = 0; i < 4; ++i) {
@@ -62,7 +62,7 @@ CONFORMANCE_TEST(Capacity, NothingLeavesWhileEverythingFits) {
   EXPECT_EQ(rig.runtime.stats().bytes_evicted, 0u);
 }
 
-CONFORMANCE_TEST(Capacity, DestroyedBuffersGiveTheirMemoryBack) {
+CONFORMANCE_TEST(Capacity, BuffersAsLargeAsMemoryDestroyed_MemoryUsedReturnsToZero) {
   const Small rig(subject);
   for (std::size_t i = 0; i < kBuffers; ++i) {
     const Buffer buffer = rig.unaliased(32 << 10);
@@ -72,7 +72,7 @@ CONFORMANCE_TEST(Capacity, DestroyedBuffersGiveTheirMemoryBack) {
   EXPECT_EQ(rig.domain.info().memory_used, 0u);
 }
 
-CONFORMANCE_TEST(Capacity, SeveralStreamsShareTheMemory) {
+CONFORMANCE_TEST(Capacity, WorkingSetLargerThanMemoryOnFourStreams_ResultsAreCorrect) {
   const Small rig(subject);
   std::vector<Stream> streams;
   for (std::size_t i = 0; i < 4; ++i) streams.push_back(rig.place.stream());
@@ -89,7 +89,7 @@ CONFORMANCE_TEST(Capacity, SeveralStreamsShareTheMemory) {
   }
 }
 
-CONFORMANCE_TEST(Capacity, AnActionThatNeedsMoreFailsAndTheRestGoesOn) {
+CONFORMANCE_TEST(Capacity, ActionLargerThanDeviceMemory_ReportsOutOfMemoryAndOthersRun) {
   const Small rig(subject);
   const Buffer panel = rig.unaliased(8 << 10, "panel"), note = rig.unaliased(100, "note");
   rig.stream.upload(note.all());

@@ -6,7 +6,7 @@
 namespace weir::conformance {
 namespace {
 
-CONFORMANCE_TEST(Compute, SeesItsScalars) {
+CONFORMANCE_TEST(Compute, IntegerAndFloatingPointScalars_ReachTheKernelUnchanged) {
   const Rig rig(subject);
   const Buffer x = rig.unaliased(4 * sizeof(double));
   rig.stream.compute(rig.kernels.scalars, {write(x.all())},
@@ -20,7 +20,7 @@ CONFORMANCE_TEST(Compute, SeesItsScalars) {
   EXPECT_EQ(seen[3], 1e-300);
 }
 
-CONFORMANCE_TEST(Compute, SeesManyOperands) {
+CONFORMANCE_TEST(Compute, KernelWith13Operands_ReceivesThemInOrder) {
   constexpr std::size_t kMany = 12;
   const Rig rig(subject);
   const Buffer x = rig.numbers(kMany), y = rig.numbers(kMany);
@@ -38,7 +38,7 @@ CONFORMANCE_TEST(Compute, SeesManyOperands) {
       std::equal(x.data<std::int64_t>(), x.data<std::int64_t>() + kMany, y.data<std::int64_t>()));
 }
 
-CONFORMANCE_TEST(Compute, WorksOnTilesAndNothingElse) {
+CONFORMANCE_TEST(Compute, KernelOnAStridedTile_WritesAllOfTheTileAndNothingElse) {
   constexpr std::size_t kRows = 40, kColumns = 30;
   const Rig rig(subject);
   const Buffer x = rig.numbers(kRows * kColumns);
@@ -57,7 +57,7 @@ CONFORMANCE_TEST(Compute, WorksOnTilesAndNothingElse) {
   }
 }
 
-CONFORMANCE_TEST(Compute, WorksAtAnyOffset) {
+CONFORMANCE_TEST(Compute, OneElementOperandsAtManyOffsets_WriteOnlyTheirElement) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(100);
   auto* const numbers = x.data<std::int64_t>();
@@ -72,7 +72,7 @@ CONFORMANCE_TEST(Compute, WorksAtAnyOffset) {
   }
 }
 
-CONFORMANCE_TEST(Compute, UsesTheWholePlaceOnce) {
+CONFORMANCE_TEST(Compute, ParallelKernelCalledTwice_AddsToEachElementOncePerCall) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(10'000);
   rig.stream.compute(rig.kernels.parallel, {readwrite(x.all())});

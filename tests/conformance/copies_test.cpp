@@ -101,12 +101,20 @@ void try_shapes(const Subject& subject, Direction direction) {
   }
 }
 
-CONFORMANCE_TEST(Copies, ToTheDevice) { try_shapes(subject, Direction::up); }
-CONFORMANCE_TEST(Copies, FromTheDevice) { try_shapes(subject, Direction::down); }
-CONFORMANCE_TEST(Copies, InTheDevice) { try_shapes(subject, Direction::inside); }
-CONFORMANCE_TEST(Copies, ToAnotherPlace) { try_shapes(subject, Direction::up_elsewhere); }
+CONFORMANCE_TEST(Copies, UploadOfRandomShapes_CopiesExactlyTheRegion) {
+  try_shapes(subject, Direction::up);
+}
+CONFORMANCE_TEST(Copies, DownloadOfRandomShapes_CopiesExactlyTheRegion) {
+  try_shapes(subject, Direction::down);
+}
+CONFORMANCE_TEST(Copies, TransferOfRandomShapesBetweenDeviceBuffers_CopiesExactlyTheRegion) {
+  try_shapes(subject, Direction::inside);
+}
+CONFORMANCE_TEST(Copies, HostToDeviceTransferIntoAnotherBuffer_CopiesExactlyTheRegion) {
+  try_shapes(subject, Direction::up_elsewhere);
+}
 
-CONFORMANCE_TEST(Copies, WithinABuffer) {
+CONFORMANCE_TEST(Copies, TransferBetweenDisjointRegionsOfABuffer_CopiesExactlyTheRegion) {
   const Rig rig(subject);
   std::mt19937 random(1);
   Pair x(rig, random);
@@ -123,7 +131,7 @@ CONFORMANCE_TEST(Copies, WithinABuffer) {
   x.check(rig);
 }
 
-CONFORMANCE_TEST(Copies, BetweenTwoDevices) {
+CONFORMANCE_TEST(Copies, TransferToAPeerDevice_ArrivesAndLeavesTheSourceUnchanged) {
   const Rig rig(subject, subject.domain + "," + subject.domain);
   const Domain peer = rig.runtime.domain(1);
   const Place there = peer.place();
@@ -143,7 +151,7 @@ CONFORMANCE_TEST(Copies, BetweenTwoDevices) {
   EXPECT_EQ(std::count(numbers, numbers + 1000, 11), 1000);
 }
 
-CONFORMANCE_TEST(Copies, CountTheirBytes) {
+CONFORMANCE_TEST(Copies, PartialUploadAndDownload_StatsCountExactlyTheCopiedBytes) {
   const Rig rig(subject);
   const Buffer x = rig.unaliased(1000);
   rig.stream.upload(x.range(3, 77));
@@ -153,7 +161,7 @@ CONFORMANCE_TEST(Copies, CountTheirBytes) {
   EXPECT_EQ(rig.runtime.stats().bytes_d2h, 60u);
 }
 
-CONFORMANCE_TEST(Copies, NeedTheSameShape) {
+CONFORMANCE_TEST(Copies, TransferBetweenDifferentExtents_IsAnInvalidArgument) {
   const Rig rig(subject);
   const Buffer x = rig.unaliased(1000);
   EXPECT_EQ(status_of([&] {

@@ -7,14 +7,14 @@
 #include <cstdlib>
 #include <thread>
 
-#include "card_code.hpp"
+#include "device_code.hpp"
 #include "fake_cuda.h"
 
 namespace weir::conformance {
 namespace {
 
 namespace taught {
-#include "card_code.wk"
+#include "device_code.wk"
 #include "suite.wk"
 }  // namespace taught
 
@@ -102,11 +102,11 @@ weir_status hold_queue(const weir_call* call) {
 }
 
 Kernels kernels(const Runtime& runtime) {
-  return card_code(runtime, {"cuda", gather, kMeet, "meet.cu", hold_queue});
+  return device_code(runtime, {"cuda", gather, kMeet, "meet.cu", hold_queue});
 }
 
 /// Makes the primary context of the first device current, as other libraries of a program do.
-void enter_card() {
+void enter_device() {
   static void* const context = [] {
     driver<int(unsigned)>("cuInit")(0);
     void* made = nullptr;
@@ -117,22 +117,22 @@ void enter_card() {
 }
 
 void* allocate(std::size_t bytes) {
-  enter_card();
+  enter_device();
   std::uintptr_t address = 0;
   driver<int(std::uintptr_t*, std::size_t)>("cuMemAlloc_v2")(&address, bytes);
   return reinterpret_cast<void*>(address);
 }
 
 void release(void* memory) {
-  enter_card();
+  enter_device();
   driver<int(std::uintptr_t)>("cuMemFree_v2")(reinterpret_cast<std::uintptr_t>(memory));
 }
 
 std::vector<Exception> exceptions() {
   constexpr char kReadsNothing[] = "the compiler of the driver for tests reads no text";
   if (!is_fake) return {};
-  return {{"Portable.SaysWhereItDoesNotCompile", kReadsNothing},
-          {"Portable.SaysThatSharedMemoryIsTooLarge", kReadsNothing}};
+  return {{"Portable.CompileError_NamesKernelFileAndLineAndOtherKernelsRun", kReadsNothing},
+          {"Portable.SharedMemoryAboveTheLimit_ErrorNamesKernelAndBytes", kReadsNothing}};
 }
 
 const Registration cuda({

@@ -6,7 +6,7 @@
 namespace weir::conformance {
 namespace {
 
-CONFORMANCE_TEST(Errors, PoisonWhatDependsOnThem) {
+CONFORMANCE_TEST(Errors, FailedKernel_PoisonsOnlyItsDependentsAndNamesActionAndStream) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(8), y = rig.numbers(8);
   const Event root = rig.stream.compute(rig.kernels.fail, {readwrite(x.all())}, {}, "panel");
@@ -29,7 +29,7 @@ CONFORMANCE_TEST(Errors, PoisonWhatDependsOnThem) {
   }
 }
 
-CONFORMANCE_TEST(Errors, AreOverAfterASynchronise) {
+CONFORMANCE_TEST(Errors, FailureReportedBySynchronize_LaterActionsSucceed) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(8);
   for (int round = 0; round < 3; ++round) {
@@ -42,7 +42,7 @@ CONFORMANCE_TEST(Errors, AreOverAfterASynchronise) {
   }
 }
 
-CONFORMANCE_TEST(Errors, CrossStreamsWithEvents) {
+CONFORMANCE_TEST(Errors, EventOfAFailedKernel_PoisonsDependentsInAnotherStream) {
   const Rig rig(subject);
   const Stream other = rig.place.stream();
   const Buffer x = rig.numbers(8);
@@ -52,7 +52,7 @@ CONFORMANCE_TEST(Errors, CrossStreamsWithEvents) {
   EXPECT_EQ(status_of([&] { after.wait(); }), WEIR_STATUS_POISONED);
 }
 
-CONFORMANCE_TEST(Errors, RefuseRegionsOutsideTheBuffer) {
+CONFORMANCE_TEST(Errors, RegionOutsideTheBuffer_IsRejectedAndNamesTheBuffer) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(8, "vector");
   Region last = x.range(0, 2);
@@ -69,7 +69,7 @@ CONFORMANCE_TEST(Errors, RefuseRegionsOutsideTheBuffer) {
   rig.stream.synchronize();  // nothing was enqueued
 }
 
-CONFORMANCE_TEST(Errors, CancelEndsWhatHasNotBegun) {
+CONFORMANCE_TEST(Errors, StreamCancelled_PendingActionIsCancelledAndLaterOneRuns) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(8);
   rig.stream.wait(rig.closed());

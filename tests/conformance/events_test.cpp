@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CONFORMANCE_TEST(Events, ComeWhenTheirActionIsOver) {
+CONFORMANCE_TEST(Events, EventOfAPendingAction_TimesOutThenCompletesWithTheAction) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(8);
   rig.stream.wait(rig.closed());
@@ -23,7 +23,7 @@ CONFORMANCE_TEST(Events, ComeWhenTheirActionIsOver) {
   EXPECT_EQ(event.info().status, WEIR_STATUS_OK);
 }
 
-CONFORMANCE_TEST(Events, OfOldActionsStayComplete) {
+CONFORMANCE_TEST(Events, EventAfter3000LaterActions_StaysComplete) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(1);
   const Event first = rig.stream.compute(rig.kernels.fill, {write(x.all())}, {1});
@@ -33,7 +33,7 @@ CONFORMANCE_TEST(Events, OfOldActionsStayComplete) {
   first.wait();
 }
 
-CONFORMANCE_TEST(Events, CanBeWaitedForTogether) {
+CONFORMANCE_TEST(Events, OneOfTwoEventsComplete_WaitAnyReturnsItAndWaitAllTimesOut) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(8), y = rig.numbers(8);
   rig.stream.wait(rig.closed(), x.all());
@@ -46,7 +46,7 @@ CONFORMANCE_TEST(Events, CanBeWaitedForTogether) {
   EXPECT_EQ(rig.runtime.wait_any(events), 0u);
 }
 
-CONFORMANCE_TEST(Events, CallBackOnce) {
+CONFORMANCE_TEST(Events, CallbacksOnKernelsAndUploads_RunOnceBeforeSynchronizeReturns) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(64);
   std::atomic<int> told{0};
@@ -62,7 +62,7 @@ CONFORMANCE_TEST(Events, CallBackOnce) {
   EXPECT_EQ(told, 128);
 }
 
-CONFORMANCE_TEST(Events, MarkEverythingBefore) {
+CONFORMANCE_TEST(Events, MarkerBehindAPendingWait_CompletesAfterItButBlocksNothing) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(8), y = rig.numbers(8);
   rig.stream.wait(rig.closed(), x.all());
@@ -73,7 +73,7 @@ CONFORMANCE_TEST(Events, MarkEverythingBefore) {
   mark.wait();
 }
 
-CONFORMANCE_TEST(Events, OrderTheDeviceAndTheHost) {
+CONFORMANCE_TEST(Events, DeviceAndHostStreamsLinkedByEvents_ComputeTheSequentialResult) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(1);
   rig.gate.open();

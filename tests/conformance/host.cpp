@@ -9,9 +9,12 @@ const Registration host({
     .small = "",
     .kernels = host_code,
     .exceptions = {{"Capacity.*", "the host's memory is the program's: nothing limits instances"},
-                   {"Copies.BetweenTwoDevices", "domains of the host have no link to each other"},
-                   {"Ordering.BarriersNeedNoHost", "workers take what is ready"},
-                   {"Ordering.DependentActionsNeedNoHost", "workers take what is ready"}},
+                   {"Copies.TransferToAPeerDevice_ArrivesAndLeavesTheSourceUnchanged",
+                    "domains of the host have no link to each other"},
+                   {"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds",
+                    "workers take what is ready"},
+                   {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds",
+                    "workers take what is ready"}},
 });
 
 }  // namespace

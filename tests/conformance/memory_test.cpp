@@ -7,7 +7,7 @@
 namespace weir::conformance {
 namespace {
 
-CONFORMANCE_TEST(Memory, InstancesBeginAsZeros) {
+CONFORMANCE_TEST(Memory, NewDeviceInstance_IsZeroFilled) {
   const Rig rig(subject);
   const Buffer x = rig.unaliased(10'000);
   std::fill_n(x.data<unsigned char>(), x.bytes(), 7);
@@ -17,7 +17,7 @@ CONFORMANCE_TEST(Memory, InstancesBeginAsZeros) {
   EXPECT_EQ(std::count(bytes, bytes + x.bytes(), 0), static_cast<std::ptrdiff_t>(x.bytes()));
 }
 
-CONFORMANCE_TEST(Memory, KeepsWhatItWasGiven) {
+CONFORMANCE_TEST(Memory, BuffersOf1ByteTo3MiB_RoundTripTheirBytes) {
   const Rig rig(subject);
   for (const std::size_t size : {1u, 3u, 64u, 4095u, 4096u, 65'537u, 3u << 20}) {
     const Buffer x = rig.unaliased(size);
@@ -34,7 +34,7 @@ CONFORMANCE_TEST(Memory, KeepsWhatItWasGiven) {
 }
 
 /// Page-locked where that helps, and no different elsewhere; until the buffer goes.
-CONFORMANCE_TEST(Memory, TakesPinnedMemoryOfTheProgram) {
+CONFORMANCE_TEST(Memory, PinnedProgramMemoryWrappedTwice_RoundTripsThroughAKernel) {
   const Rig rig(subject);
   std::vector<std::int64_t> x(200'000);
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
@@ -52,7 +52,7 @@ CONFORMANCE_TEST(Memory, TakesPinnedMemoryOfTheProgram) {
   }
 }
 
-CONFORMANCE_TEST(Memory, InstancesAreDistinct) {
+CONFORMANCE_TEST(Memory, NoAliasBuffer_HostAndDeviceInstancesAreDistinct) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(100);
   auto* const host = x.data<std::int64_t>();
@@ -68,7 +68,7 @@ CONFORMANCE_TEST(Memory, InstancesAreDistinct) {
   EXPECT_EQ(std::count(host, host + 100, 3), 100);
 }
 
-CONFORMANCE_TEST(Memory, IsTheHostsWhereThatIsShared) {
+CONFORMANCE_TEST(Memory, BufferThatMayAlias_SharesHostMemoryOnlyIfTheDeviceAliasesIt) {
   const Rig rig(subject);
   const Buffer x = rig.runtime.buffer(64 * sizeof(std::int64_t));
   x.data<std::int64_t>()[63] = 5;
@@ -80,7 +80,7 @@ CONFORMANCE_TEST(Memory, IsTheHostsWhereThatIsShared) {
   EXPECT_EQ(rig.runtime.stats().bytes_h2d, shared ? 0u : x.bytes());
 }
 
-CONFORMANCE_TEST(Memory, MayBeTheProgramsAtAnyAddress) {
+CONFORMANCE_TEST(Memory, WrappedMemoryNotPageAligned_ChangesInsideTheBufferOnly) {
   const Rig rig(subject);
   std::vector<std::int64_t> memory(1003, 4);
   const Buffer x = rig.runtime.wrap(memory.data() + 1, 1001 * sizeof(std::int64_t));
@@ -113,7 +113,7 @@ class DeviceMemory {
   void* const address_;
 };
 
-CONFORMANCE_TEST(Memory, MayBeTheProgramsThere) {
+CONFORMANCE_TEST(Memory, AdoptedDeviceMemory_IsUsedInPlaceAndOverlapIsRejected) {
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.no_alias = true;
   const Rig opened(subject);  // opens the device that the memory is of
@@ -144,7 +144,7 @@ CONFORMANCE_TEST(Memory, MayBeTheProgramsThere) {
   EXPECT_EQ(rest.data<std::int64_t>()[99], 3 * 8 + 3 + 1);
 }
 
-CONFORMANCE_TEST(Memory, ComesBackWhenBuffersGo) {
+CONFORMANCE_TEST(Memory, BuffersDestroyed_MemoryUsedReturnsToZero) {
   const Rig rig(subject);
   for (int round = 0; round < 5; ++round) {
     const Buffer x = rig.unaliased(1 << 20);
@@ -155,7 +155,7 @@ CONFORMANCE_TEST(Memory, ComesBackWhenBuffersGo) {
   EXPECT_EQ(rig.domain.info().memory_used, 0u);
 }
 
-CONFORMANCE_TEST(Memory, HoldsThousandsOfBuffers) {
+CONFORMANCE_TEST(Memory, TwoThousandLiveBuffers_EachKeepsItsContents) {
   const Rig rig(subject);
   std::vector<Buffer> buffers;
   for (std::int64_t i = 0; i < 2000; ++i) {

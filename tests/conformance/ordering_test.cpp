@@ -17,7 +17,7 @@
 namespace weir::conformance {
 namespace {
 
-CONFORMANCE_TEST(Ordering, ChainsKeepTheirOrder) {
+CONFORMANCE_TEST(Ordering, ChainOf1000DependentKernels_RunsInProgramOrder) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(1), y = rig.numbers(1);
   std::uint64_t expected = 0;
@@ -92,14 +92,14 @@ class RandomProgram {
   std::array<std::uint64_t, kCells> host_{}, device_{};
 };
 
-CONFORMANCE_TEST(Ordering, RandomProgramsEqualTheirSequentialExecution) {
+CONFORMANCE_TEST(Ordering, RandomPrograms_EqualTheirSequentialExecution) {
   for (unsigned seed = 1; seed <= 25; ++seed) {
     RandomProgram(subject, seed).run();
     if (testing::Test::HasFailure()) FAIL() << "with seed " << seed;
   }
 }
 
-CONFORMANCE_TEST(Ordering, IndependentActionsPass) {
+CONFORMANCE_TEST(Ordering, IndependentActionsBehindAPendingOne_CompleteFirst) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(8), y = rig.numbers(8);
   rig.stream.wait(rig.closed(), x.all());
@@ -113,7 +113,7 @@ CONFORMANCE_TEST(Ordering, IndependentActionsPass) {
   EXPECT_EQ(x.data<std::int64_t>()[7], 1);
 }
 
-CONFORMANCE_TEST(Ordering, InterleavedTilesAreIndependent) {
+CONFORMANCE_TEST(Ordering, InterleavedTiles_AreIndependentAndAnOverlappingActionWaits) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(64);
   const Region even{x.handle(), {0, {8, 32, 1}, {16, 0}}},
@@ -133,7 +133,7 @@ CONFORMANCE_TEST(Ordering, InterleavedTilesAreIndependent) {
   EXPECT_EQ(x.data<std::int64_t>()[63], 31'001);
 }
 
-CONFORMANCE_TEST(Ordering, NothingPassesABarrier) {
+CONFORMANCE_TEST(Ordering, WaitWithoutOperands_ActsAsABarrierOfItsStreamOnly) {
   GatedRig rig(subject);
   const Buffer x = rig.numbers(8), y = rig.numbers(8);
   rig.stream.wait(rig.closed());
@@ -146,7 +146,7 @@ CONFORMANCE_TEST(Ordering, NothingPassesABarrier) {
   EXPECT_EQ(y.data<std::int64_t>()[0], 2);
 }
 
-CONFORMANCE_TEST(Ordering, FifoIsStrict) {
+CONFORMANCE_TEST(Ordering, FifoPolicy_IndependentActionWaitsForEarlierOnes) {
   GatedRig rig(subject);
   const Stream strict = rig.place.stream({.policy = WEIR_DEPENDENCE_POLICY_FIFO});
   const Buffer x = rig.numbers(8), y = rig.numbers(8);
@@ -158,7 +158,7 @@ CONFORMANCE_TEST(Ordering, FifoIsStrict) {
   behind.wait();
 }
 
-CONFORMANCE_TEST(Ordering, EventsOrderStreams) {
+CONFORMANCE_TEST(Ordering, KernelsAlternatingBetweenStreams_RunInTheOrderOfTheirEvents) {
   const Rig rig(subject);
   const Stream other = rig.place.stream();
   const Buffer x = rig.numbers(1), zero = rig.numbers(1);
@@ -244,9 +244,13 @@ void expect_no_host(const Subject& subject, bool barriers) {
   EXPECT_EQ(handed_over, HeldChain::kLength);
 }
 
-CONFORMANCE_TEST(Ordering, DependentActionsNeedNoHost) { expect_no_host(subject, false); }
+CONFORMANCE_TEST(Ordering, DependentKernels_AreSubmittedBeforeTheFirstEnds) {
+  expect_no_host(subject, false);
+}
 
-CONFORMANCE_TEST(Ordering, BarriersNeedNoHost) { expect_no_host(subject, true); }
+CONFORMANCE_TEST(Ordering, KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds) {
+  expect_no_host(subject, true);
+}
 
 }  // namespace
 }  // namespace weir::conformance

@@ -4,7 +4,7 @@
 namespace weir::conformance {
 namespace {
 
-CONFORMANCE_TEST(Overlap, KernelsOfOnePlaceRunAtOnce) {
+CONFORMANCE_TEST(Overlap, IndependentKernelsInOneStream_RunConcurrently) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(2);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -13,7 +13,7 @@ CONFORMANCE_TEST(Overlap, KernelsOfOnePlaceRunAtOnce) {
   EXPECT_NO_THROW(rig.stream.synchronize());
 }
 
-CONFORMANCE_TEST(Overlap, KernelsOfTwoStreamsRunAtOnce) {
+CONFORMANCE_TEST(Overlap, KernelsInTwoStreamsOfOnePlace_RunConcurrently) {
   const Rig rig(subject);
   const Stream other = rig.place.stream();
   const Buffer x = rig.numbers(1), y = rig.numbers(1);
@@ -22,7 +22,7 @@ CONFORMANCE_TEST(Overlap, KernelsOfTwoStreamsRunAtOnce) {
   EXPECT_NO_THROW(rig.runtime.synchronize());
 }
 
-CONFORMANCE_TEST(Overlap, KernelsOfTwoPlacesRunAtOnce) {
+CONFORMANCE_TEST(Overlap, KernelsOnTwoPlacesOfOneDevice_RunConcurrently) {
   Rig rig(subject);
   rig.stream = {};
   rig.place = {};
@@ -34,7 +34,7 @@ CONFORMANCE_TEST(Overlap, KernelsOfTwoPlacesRunAtOnce) {
   EXPECT_NO_THROW(rig.runtime.synchronize());
 }
 
-CONFORMANCE_TEST(Overlap, CopiesPassRunningKernels) {
+CONFORMANCE_TEST(Overlap, UploadDuringARunningKernel_CompletesBeforeTheKernel) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(1), y = rig.numbers(1000), z = rig.numbers(1);
   rig.stream.compute(rig.kernels.meet, {readwrite(x.all())});  // runs until the one below does

@@ -39,7 +39,7 @@ constexpr auto kByTile = [](const Call& call) {
   return Groups{group_count(call.scalar<std::size_t>(1), WIDTH), call.scalar<std::uint32_t>(0)};
 };
 
-CONFORMANCE_TEST(Portable, WorksAsAStage) {
+CONFORMANCE_TEST(Portable, KernelsAsPipelineStages_ProduceEachExpectedItemOnce) {
   constexpr Number kCount = 5'000;
   const Rig rig(subject, with_workers(subject));
   const Kernel repeat = made(rig, stages_wk::repeat, kByFirst);
@@ -69,7 +69,7 @@ CONFORMANCE_TEST(Portable, WorksAsAStage) {
   EXPECT_EQ(found, expected);
 }
 
-CONFORMANCE_TEST(Portable, WorksAsAStencil) {
+CONFORMANCE_TEST(Portable, KernelAsPipelineStencil_ThreeSweepsMatchTheReference) {
   constexpr std::size_t kRows = 75, kColumns = 130, kSweeps = 3;
   const Rig rig(subject, with_workers(subject));
   const Kernel kernel = made(rig, stages_wk::weigh_five, kByTile);

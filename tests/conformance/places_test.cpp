@@ -33,7 +33,7 @@ void use(const Rig& rig, const std::vector<Place>& places) {
   }
 }
 
-CONFORMANCE_TEST(Places, DivideTheCores) {
+CONFORMANCE_TEST(Places, PartitionIntoUpTo8Places_DividesAllCoresEvenly) {
   const Empty rig(subject);
   for (std::size_t count = 1; count <= std::min<std::size_t>(rig.cores(), 8); ++count) {
     const std::vector<Place> places = rig.domain.partition(count);
@@ -45,12 +45,12 @@ CONFORMANCE_TEST(Places, DivideTheCores) {
   }
 }
 
-CONFORMANCE_TEST(Places, MayBeMoreThanTheCores) {
+CONFORMANCE_TEST(Places, OversubscribedPartition_RunsKernelsOnAllPlaces) {
   const Empty rig(subject);
   use(rig, rig.domain.partition(rig.cores() + 2, true));
 }
 
-CONFORMANCE_TEST(Places, RefuseCoresThatAreNotThere) {
+CONFORMANCE_TEST(Places, PlaceWithMoreCoresThanFree_IsRejected) {
   const Empty rig(subject);
   try {
     rig.domain.place(rig.cores() + 1);
@@ -64,7 +64,7 @@ CONFORMANCE_TEST(Places, RefuseCoresThatAreNotThere) {
   EXPECT_NE(status_of([&] { rig.domain.place(1); }), WEIR_STATUS_OK);
 }
 
-CONFORMANCE_TEST(Places, GiveTheirCoresBack) {
+CONFORMANCE_TEST(Places, DestroyedPlaces_ReleaseTheirCores) {
   const Empty rig(subject);
   for (int round = 0; round < 20; ++round) {
     std::vector<Place> places;

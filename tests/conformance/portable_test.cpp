@@ -8,6 +8,7 @@
 #include <weir/portable.h>
 
 #include "suite.hpp"
+#include "surroundings.hpp"
 
 namespace weir::conformance {
 namespace {
@@ -36,7 +37,7 @@ T* filled(const Buffer& buffer, T first) {
   return buffer.data<T>();
 }
 
-CONFORMANCE_TEST(Portable, RunsEveryItemOnce) {
+CONFORMANCE_TEST(Portable, PartialAndFullGroups_RunEveryItemExactlyOnce) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, kByCount);
   for (const int count : {1, WIDTH - 1, WIDTH, 10'000}) {
@@ -56,7 +57,7 @@ CONFORMANCE_TEST(Portable, RunsEveryItemOnce) {
   }
 }
 
-CONFORMANCE_TEST(Portable, SharesMuchMemory) {
+CONFORMANCE_TEST(Portable, GroupsWith96KiBOfSharedMemory_ReverseTheirElements) {
   const Rig rig(subject);
   const Kernel reverse = made(rig, wk::reverse, [](const Call&) { return Groups{3}; });
   const Buffer x = rig.unaliased(3 * PART * sizeof(std::int64_t));
@@ -70,7 +71,7 @@ CONFORMANCE_TEST(Portable, SharesMuchMemory) {
   }
 }
 
-CONFORMANCE_TEST(Portable, RunsNothingInNoGroups) {
+CONFORMANCE_TEST(Portable, LaunchWithZeroGroups_SucceedsWithoutEffect) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, kByCount);
   const Buffer x = rig.unaliased(64), y = rig.unaliased(64);
@@ -83,7 +84,7 @@ CONFORMANCE_TEST(Portable, RunsNothingInNoGroups) {
   EXPECT_EQ(y.data<float>()[15], 32);
 }
 
-CONFORMANCE_TEST(Portable, SharesMemoryInAGroup) {
+CONFORMANCE_TEST(Portable, StencilThroughSharedMemory_SumsAllNeighbours) {
   constexpr std::int64_t kCount = 1000;
   const Rig rig(subject);
   const Kernel stencil = made(rig, wk::stencil, kByCount);
@@ -99,7 +100,7 @@ CONFORMANCE_TEST(Portable, SharesMemoryInAGroup) {
   }
 }
 
-CONFORMANCE_TEST(Portable, ReducesInGroupsAndByAtomics) {
+CONFORMANCE_TEST(Portable, SumAndMaximumBySharedMemoryAndAtomics_AreExact) {
   constexpr int kCount = 5000;
   const Rig rig(subject);
   const Kernel reduce = made(rig, wk::reduce, kByCount);
@@ -117,7 +118,7 @@ CONFORMANCE_TEST(Portable, ReducesInGroupsAndByAtomics) {
   EXPECT_EQ(most.data<int>()[0], 2999);
 }
 
-CONFORMANCE_TEST(Portable, MultipliesTiles) {
+CONFORMANCE_TEST(Portable, MatrixMultiplyInDoubles_IsExactAndWritesOnlyItsTile) {
   constexpr std::size_t kRows = 4 * TILE, kColumns = 3 * TILE, kInner = 5 * TILE, kLd = 7 * TILE;
   const Rig rig(subject);
   const Kernel multiply = made(rig, wk::multiply, [](const Call& call) {
@@ -167,7 +168,7 @@ std::vector<int> rounds_on(const Rig& rig) {
   return {out.data<int>(), out.data<int>() + kItems};
 }
 
-CONFORMANCE_TEST(Portable, KeepsPrivateValuesOverPhases) {
+CONFORMANCE_TEST(Portable, PrivateValuesIn3DGroups_PersistAcrossPhases) {
   const std::vector<int> got = rounds_on(Rig(subject));
   for (int z = 0; z < 4; ++z) {
     for (int y = 0; y < 6; ++y) {
@@ -183,19 +184,13 @@ CONFORMANCE_TEST(Portable, KeepsPrivateValuesOverPhases) {
   }
 }
 
-class Backwards {
- public:
-  Backwards() { setenv("WEIR_PORTABLE_BACKWARDS", "1", 1); }
-  ~Backwards() { unsetenv("WEIR_PORTABLE_BACKWARDS"); }
-};
-
-CONFORMANCE_TEST(Portable, GivesTheSameBackwards) {
+CONFORMANCE_TEST(Portable, ReverseItemOrderRequested_ResultIsUnchanged) {
   const std::vector<int> forwards = rounds_on(Rig(subject));
-  const Backwards backwards;
+  const EnvironmentVariable backwards("WEIR_PORTABLE_BACKWARDS", "1");
   EXPECT_EQ(rounds_on(Rig(subject)), forwards);
 }
 
-CONFORMANCE_TEST(Portable, HasAtomicsForAllTypes) {
+CONFORMANCE_TEST(Portable, ContendedAtomicsOnAllTypes_GiveExactResults) {
   constexpr int kGroups = 20, kItems = kGroups * WIDTH;
   const Rig rig(subject);
   const Kernel atomics = made(rig, wk::atomics, [](const Call&) { return Groups{kGroups}; });
@@ -223,7 +218,7 @@ CONFORMANCE_TEST(Portable, HasAtomicsForAllTypes) {
   EXPECT_EQ(std::vector<std::uint32_t>(naturals, naturals + 5), unsigneds);
 }
 
-CONFORMANCE_TEST(Portable, HasVectorsOfFour) {
+CONFORMANCE_TEST(Portable, Float4AndDouble4_LoadComputeAndStoreEachElement) {
   constexpr int kCount = 1000;
   const Rig rig(subject);
   const Kernel vectors = made(rig, wk::vectors, [](const Call& call) {
@@ -250,7 +245,7 @@ CONFORMANCE_TEST(Portable, HasVectorsOfFour) {
   }
 }
 
-CONFORMANCE_TEST(Portable, ConvertsItsScalars) {
+CONFORMANCE_TEST(Portable, ScalarArguments_ConvertToParameterTypesWithoutLoss) {
   const Rig rig(subject);
   const Kernel values = made(rig, wk::values, [](const Call&) { return Groups{}; });
   const Buffer out = rig.unaliased(6 * sizeof(double));
@@ -262,7 +257,7 @@ CONFORMANCE_TEST(Portable, ConvertsItsScalars) {
   EXPECT_EQ(std::vector<double>(out.data<double>(), out.data<double>() + 6), expected);
 }
 
-CONFORMANCE_TEST(Portable, RefusesWhatItsParametersCannotHold) {
+CONFORMANCE_TEST(Portable, ArgumentsThatDoNotFitTheParameters_AreRejectedWithReason) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, kByCount);
   const Buffer x = rig.unaliased(64), y = rig.unaliased(64);
@@ -290,7 +285,7 @@ CONFORMANCE_TEST(Portable, RefusesWhatItsParametersCannotHold) {
 }
 
 /// Grids must not throw, but what they throw fails the action.
-CONFORMANCE_TEST(Portable, FailsWithItsGrid) {
+CONFORMANCE_TEST(Portable, TooLargeGridOrThrowingGridFunction_FailsTheActionWithReason) {
   const Rig rig(subject);
   const Kernel axpy = made(rig, wk::axpy, [](const Call& call) {
     return call.scalar<int>(1) == 1 ? Groups{.y = 70'000} : Groups{call.scalar<std::uint32_t>(9)};
@@ -335,7 +330,7 @@ void expect_in(const std::string& verdict, std::initializer_list<const char*> wo
   }
 }
 
-CONFORMANCE_TEST(Portable, SaysWhereItDoesNotCompile) {
+CONFORMANCE_TEST(Portable, CompileError_NamesKernelFileAndLineAndOtherKernelsRun) {
   const Rig rig(subject);
   std::string said = verdict(rig,
                              "#include <weir/portable.h>\n"
@@ -350,12 +345,12 @@ CONFORMANCE_TEST(Portable, SaysWhereItDoesNotCompile) {
   rig.stream.compute(axpy, {readwrite(y.all()), read(x.all())}, {1.0, 1}).wait();
 }
 
-CONFORMANCE_TEST(Portable, SaysWhatTheTextLacks) {
+CONFORMANCE_TEST(Portable, SourceWithoutTheKernel_ErrorNamesKernelAndFile) {
   expect_in(verdict(Rig(subject), "WEIR_KERNEL(other, 64, 1, 1, WEIR_GLOBAL float* x) {}\n"),
             {"'broken'", "broken.wk"});
 }
 
-CONFORMANCE_TEST(Portable, SaysThatAGroupIsTooLarge) {
+CONFORMANCE_TEST(Portable, GroupSizeAboveTheLimit_ErrorNamesKernelAndSize) {
   expect_in(verdict(Rig(subject),
                     "WEIR_KERNEL(broken, 1048576, 1, 1, WEIR_GLOBAL float* x) {\n"
                     "  WEIR_ITEMS { x[0] = 1; }\n"
@@ -364,7 +359,7 @@ CONFORMANCE_TEST(Portable, SaysThatAGroupIsTooLarge) {
             {"'broken'", "1048576"});
 }
 
-CONFORMANCE_TEST(Portable, SaysThatSharedMemoryIsTooLarge) {
+CONFORMANCE_TEST(Portable, SharedMemoryAboveTheLimit_ErrorNamesKernelAndBytes) {
   expect_in(verdict(Rig(subject),
                     "WEIR_KERNEL(broken, 64, 1, 1, WEIR_GLOBAL float* x) {\n"
                     "  WEIR_SHARED(float, all, 16777216);\n"

@@ -6,7 +6,7 @@
 namespace weir::conformance {
 namespace {
 
-CONFORMANCE_TEST(Shutdown, FinishesWhatWasEnqueued) {
+CONFORMANCE_TEST(Shutdown, RuntimeDestroyedWithoutSynchronize_CompletesAllActions) {
   std::vector<std::int64_t> numbers(1000);
   {
     const Rig rig(subject);
@@ -18,7 +18,7 @@ CONFORMANCE_TEST(Shutdown, FinishesWhatWasEnqueued) {
   EXPECT_EQ(std::count(numbers.begin(), numbers.end(), 500), 1000);
 }
 
-CONFORMANCE_TEST(Shutdown, BuffersWaitForTheirActions) {
+CONFORMANCE_TEST(Shutdown, BufferDestroyedWithActionsInFlight_CompletesThemFirst) {
   const Rig rig(subject);
   std::vector<std::int64_t> numbers(1000);
   for (int round = 1; round <= 20; ++round) {
@@ -30,7 +30,7 @@ CONFORMANCE_TEST(Shutdown, BuffersWaitForTheirActions) {
   EXPECT_EQ(std::count(numbers.begin(), numbers.end(), 20), 1000);
 }
 
-CONFORMANCE_TEST(Shutdown, RuntimesComeAndGo) {
+CONFORMANCE_TEST(Shutdown, RuntimeCreatedAndDestroyed20Times_DoesNotHang) {
   for (int round = 0; round < 20; ++round) {
     const Rig rig(subject);
     const Buffer x = rig.numbers(10);
@@ -39,7 +39,7 @@ CONFORMANCE_TEST(Shutdown, RuntimesComeAndGo) {
   }
 }
 
-CONFORMANCE_TEST(Shutdown, RuntimesLiveSideBySide) {
+CONFORMANCE_TEST(Shutdown, TwoRuntimesOnOneDevice_BothComputeTheirResults) {
   const Rig one(subject), two(subject);
   const Buffer x = one.numbers(10), y = two.numbers(10);
   one.stream.compute(one.kernels.fill, {write(x.all())}, {1});

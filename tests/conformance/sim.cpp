@@ -4,16 +4,17 @@ namespace weir::conformance {
 namespace {
 
 constexpr char kHostOrders[] = "the host hands over what depends on nothing that has not ended";
-constexpr char kCard[] = "sim:cores=2,gbps=100,latency_us=0";
+constexpr char kRealTime[] = "sim:cores=2,gbps=100,latency_us=0";
 constexpr char kVirtual[] = "sim:cores=2,clock=virtual";
 
 const Registration real({
     .name = "sim",
-    .domain = kCard,
-    .small = std::string(kCard) + ",memory=32KiB",
+    .domain = kRealTime,
+    .small = std::string(kRealTime) + ",memory=32KiB",
     .kernels = host_code,
-    .exceptions = {{"Ordering.BarriersNeedNoHost", kHostOrders},
-                   {"Ordering.DependentActionsNeedNoHost", kHostOrders}},
+    .exceptions = {{"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds",
+                    kHostOrders},
+                   {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds", kHostOrders}},
 });
 
 constexpr char kQueued[] = "sim:cores=2,gbps=100,latency_us=0,order=device";
@@ -35,17 +36,18 @@ const Registration in_virtual_time({
     .kernels =
         [](const Runtime& runtime) { return host_code(runtime, std::chrono::milliseconds(100)); },
     .exceptions = {{"Overlap.*", "one thread runs all kernels, one after the other"},
-                   {"Errors.CancelEndsWhatHasNotBegun", kAlone},
-                   {"Events.CanBeWaitedForTogether", kAlone},
-                   {"Events.ComeWhenTheirActionIsOver", kAlone},
-                   {"Events.MarkEverythingBefore", kAlone},
-                   {"Events.OrderTheDeviceAndTheHost", kAlone},
-                   {"Ordering.BarriersNeedNoHost", kHostOrders},
-                   {"Ordering.DependentActionsNeedNoHost", kHostOrders},
-                   {"Ordering.FifoIsStrict", kAlone},
-                   {"Ordering.IndependentActionsPass", kAlone},
-                   {"Ordering.InterleavedTilesAreIndependent", kAlone},
-                   {"Ordering.NothingPassesABarrier", kAlone}},
+                   {"Errors.StreamCancelled_PendingActionIsCancelledAndLaterOneRuns", kAlone},
+                   {"Events.OneOfTwoEventsComplete_WaitAnyReturnsItAndWaitAllTimesOut", kAlone},
+                   {"Events.EventOfAPendingAction_TimesOutThenCompletesWithTheAction", kAlone},
+                   {"Events.MarkerBehindAPendingWait_CompletesAfterItButBlocksNothing", kAlone},
+                   {"Events.DeviceAndHostStreamsLinkedByEvents_ComputeTheSequentialResult", kAlone},
+                   {"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds",
+                    kHostOrders},
+                   {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds", kHostOrders},
+                   {"Ordering.FifoPolicy_IndependentActionWaitsForEarlierOnes", kAlone},
+                   {"Ordering.IndependentActionsBehindAPendingOne_CompleteFirst", kAlone},
+                   {"Ordering.InterleavedTiles_AreIndependentAndAnOverlappingActionWaits", kAlone},
+                   {"Ordering.WaitWithoutOperands_ActsAsABarrierOfItsStreamOnly", kAlone}},
 });
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kThreads = 4;
 
-CONFORMANCE_TEST(Threads, ShareAStream) {
+CONFORMANCE_TEST(Threads, FourThreadsOnOneStream_EveryActionRunsOnce) {
   const Rig rig(subject);
   const Buffer x = rig.numbers(kThreads + 1);
   {
@@ -31,7 +31,7 @@ CONFORMANCE_TEST(Threads, ShareAStream) {
             static_cast<std::ptrdiff_t>(kThreads));
 }
 
-CONFORMANCE_TEST(Threads, HaveTheirOwnStreamsAndBuffers) {
+CONFORMANCE_TEST(Threads, FourThreadsWithOwnStreamsAndBuffers_GetCorrectResults) {
   const Rig rig(subject);
   std::vector<std::int64_t> sums(kThreads);
   {

@@ -83,10 +83,10 @@ class DeviceFaults : public testing::TestWithParam<Card> {
   std::size_t reached_ = 0;
 };
 
-TEST_P(DeviceFaults, LostAtAnyOperation) { walk_with_each("lost_at", true); }
-TEST_P(DeviceFaults, AnyAllocationFails) { walk_with_each("fail_allocation", false); }
-TEST_P(DeviceFaults, AnyTransferFails) { walk_with_each("fail_copy", false); }
-TEST_P(DeviceFaults, AnyKernelIsRefused) { walk_with_each("fail_kernel", false); }
+TEST_P(DeviceFaults, DeviceLostAtAnyOperation_IsContained) { walk_with_each("lost_at", true); }
+TEST_P(DeviceFaults, AnyFailedAllocation_IsContained) { walk_with_each("fail_allocation", false); }
+TEST_P(DeviceFaults, AnyFailedTransfer_IsContained) { walk_with_each("fail_copy", false); }
+TEST_P(DeviceFaults, AnyRefusedKernel_IsContained) { walk_with_each("fail_kernel", false); }
 
 INSTANTIATE_TEST_SUITE_P(Cards, DeviceFaults, testing::ValuesIn(kCards),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -65,7 +65,7 @@ weir_status outcome_of(const char* domains, weir_host_function function,
   return status;
 }
 
-TEST(Throwing, AnythingThatAKernelThrowsFailsTheAction) {
+TEST(Throwing, KernelThatThrows_FailsItsAction) {
   for (const char* domains : {kHost, kCard}) {
     const auto ends = [&](weir_host_function function) { return outcome_of(domains, function); };
     EXPECT_EQ(ends([](const weir_call*) -> weir_status { throw 7; }), WEIR_STATUS_KERNEL_ERROR);
@@ -80,7 +80,7 @@ TEST(Throwing, AnythingThatAKernelThrowsFailsTheAction) {
   }
 }
 
-TEST(Throwing, AStatusThatDoesNotExistIsAKernelError) {
+TEST(Throwing, KernelThatReturnsAnInvalidStatus_FailsWithKernelError) {
   for (const char* domains : {kHost, kCard}) {
     const auto ends = [&](weir_host_function function) { return outcome_of(domains, function); };
     EXPECT_EQ(ends([](const weir_call*) { return static_cast<weir_status>(14); }),
@@ -90,7 +90,7 @@ TEST(Throwing, AStatusThatDoesNotExistIsAKernelError) {
   }
 }
 
-TEST(Throwing, AMemberOfATeamMayThrowInALoop) {
+TEST(Throwing, TeamMemberThrowsInALoop_FailsTheAction) {
   const auto kernel = [](const weir_call* call) {
     const auto body = [](std::size_t begin, std::size_t, std::size_t, void*) {
       if (begin == 0) throw NotAnException{2};
@@ -103,7 +103,7 @@ TEST(Throwing, AMemberOfATeamMayThrowInALoop) {
   }
 }
 
-TEST(Throwing, AMemberOfATeamMayThrowWhileOthersWaitInABarrier) {
+TEST(Throwing, TeamMemberThrowsWhileOthersWaitAtABarrier_FailsTheAction) {
   const auto kernel = [](const weir_call* call) {
     const auto function = [](weir_team* team, std::size_t member, void*) {
       weir_team_barrier(team);
@@ -120,7 +120,7 @@ TEST(Throwing, AMemberOfATeamMayThrowWhileOthersWaitInABarrier) {
   }
 }
 
-TEST(Throwing, AKernelMayCatchWhatItsTeamThrows) {
+TEST(Throwing, KernelThatCatchesATeamException_Succeeds) {
   const auto kernel = [](const weir_call* call) {
     for (int i = 0; i < 3; ++i) {
       try {
@@ -135,7 +135,7 @@ TEST(Throwing, AKernelMayCatchWhatItsTeamThrows) {
   EXPECT_EQ(outcome_of(kHost, kernel, WEIR_KERNEL_SHAPE_PARALLEL), WEIR_STATUS_OK);
 }
 
-TEST(Throwing, ACostFunctionMayThrow) {
+TEST(Throwing, CostFunctionThatThrows_FailsTheActionOnlyInVirtualTime) {
   const auto cost = [](const weir_call*) -> weir_cost { throw NotAnException{3}; };
   for (const auto shape : {WEIR_KERNEL_SHAPE_SERIAL, WEIR_KERNEL_SHAPE_PARALLEL}) {
     EXPECT_EQ(outcome_of(kCard, do_nothing, shape, cost), WEIR_STATUS_KERNEL_ERROR);
@@ -143,7 +143,7 @@ TEST(Throwing, ACostFunctionMayThrow) {
   }
 }
 
-TEST(Throwing, ACostMayBeNoNumber) {
+TEST(Throwing, NanInfiniteOrNegativeCost_DoesNotFailTheAction) {
   const weir_cost_function costs[] = {
       [](const weir_call*) {
         return weir_cost{std::nan(""), 0};
@@ -164,7 +164,7 @@ TEST(Throwing, ACostMayBeNoNumber) {
   }
 }
 
-TEST(Throwing, ACallbackMayThrow) {
+TEST(Throwing, EventCallbackThatThrows_DoesNotStopOtherCallbacks) {
   for (const char* domains : {kHost, kCard}) {
     const Runtime runtime(domains);
     const Place place = runtime.domain(0).place();

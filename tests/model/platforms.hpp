@@ -68,7 +68,7 @@ inline const std::array<Case, 8>& device_cases() {
   static const std::array<Case, 8> all = {{
       {{"host_and_opencl", "host:cores=1,opencl:0,alias=off", {0, 1, 1}, {1, 1, 1}, {true, false}},
        20},
-      {{"host_and_opencl_card",
+      {{"host_and_opencl_gpu",
         "host:cores=1,opencl:0,native=off",
         {0, 1, 1},
         {1, 1, 1},

@@ -75,7 +75,7 @@ void run_file(const std::filesystem::path& file, std::uint64_t times) {
   }
 }
 
-TEST(QueueCorpus, ProgramsThatOnceFailed) {
+TEST(QueueCorpus, ProgramsThatOnceFailed_EqualTheirSequentialExecution) {
   const std::string only = setting("WEIR_TEST_REPLAY");
   const std::uint64_t times = setting("WEIR_TEST_PROGRAMS", 0);
   if (!only.empty()) {
@@ -99,7 +99,7 @@ class File {
       testing::TempDir() + "weir_queue_program." + std::to_string(getpid()) + ".json";
 };
 
-TEST(QueueCorpus, KeepsWhatItIsGiven) {
+TEST(QueueCorpus, SavedProgram_IsLoadedUnchanged) {
   const File file;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Plan plan = plan_of(seed);
@@ -116,7 +116,7 @@ TEST(QueueCorpus, KeepsWhatItIsGiven) {
 }
 
 /// A plan "fails" while a task that throws comes before a cancel: that must be all that stays.
-TEST(QueueShrink, LeavesWhatMatters) {
+TEST(QueueShrink, FailingProgram_ShrinksToTheMinimalFailingProgram) {
   const Fails fails = [](const Plan& plan) {
     bool throws = false;
     for (const Step& step : plan.steps) {
@@ -139,7 +139,7 @@ TEST(QueueShrink, LeavesWhatMatters) {
 }
 
 /// A defect that every task shows: its kernel throws, which is not in the plan.
-TEST(QueueShrink, WhatIsKeptFailsAsLongAsTheDefectIsThere) {
+TEST(QueueShrink, ShrunkAndSavedProgram_FailsOnlyWithTheDefect) {
   const auto defect = [] { throw std::runtime_error("a defect"); };
   const Fails fails = [&](const Plan& plan) {
     const model::HangGuard guard(replay_command(plan.seed));

@@ -137,7 +137,7 @@ void run_file(const std::filesystem::path& file, std::uint64_t times) {
   }
 }
 
-TEST(Corpus, ProgramsThatOnceFailed) {
+TEST(Corpus, ProgramsThatOnceFailed_EqualTheirSequentialExecution) {
   const std::string only = setting("WEIR_TEST_REPLAY");
   const std::uint64_t times = setting("WEIR_TEST_PROGRAMS", 0);
   if (!only.empty()) {
@@ -147,7 +147,7 @@ TEST(Corpus, ProgramsThatOnceFailed) {
   for (const auto& file : corpus()) run_file(file, 100);
 }
 
-TEST(Corpus, KeepsWhatItIsGiven) {
+TEST(Corpus, SavedProgram_IsLoadedUnchanged) {
   for (const Case& each : cases()) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
       const Program plan = plan_program(seed, each.platform);
@@ -165,7 +165,7 @@ TEST(Corpus, KeepsWhatItIsGiven) {
 
 /// Seeds 1 to 5 agree with an oracle that expects aliases where there are none: the runtime is
 /// asked.
-TEST(Platforms, WithTheAliasesOfOtherDevicesAreRefused) {
+TEST(Platforms, AliasFlagsUnlikeThoseOfTheRuntime_AreRefused) {
   Platform platform{"unlike", "host:cores=1,sim:cores=1", {0, 1}, {1, 1}, {true, true}};
   Host host;
   EXPECT_THROW(Executor(platform, host), std::runtime_error);
@@ -175,7 +175,7 @@ TEST(Platforms, WithTheAliasesOfOtherDevicesAreRefused) {
 
 /// A plan "fails" while it holds a failing kernel and a later transfer: that must be all that
 /// stays.
-TEST(Shrink, LeavesWhatMatters) {
+TEST(Shrink, FailingProgram_ShrinksToTheMinimalFailingProgram) {
   const Platform& platform = platform_named("host_and_two_sims");
   const Fails fails = [](const Program& plan) {
     bool failing = false;

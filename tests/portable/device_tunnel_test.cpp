@@ -86,7 +86,7 @@ void walk_tree(unsigned teams, unsigned team_size, Count capacity, unsigned dept
   EXPECT_EQ(complete, created);
 }
 
-TEST(DeviceTunnel, CarriesATreeToItsEnd) {
+TEST(DeviceTunnel, TreeOfItems_EachLeafArrivesOnceAtAnyCapacity) {
   for (const auto& [teams, team_size] :
        {std::pair{1U, 1U}, {4U, 1U}, {1U, 4U}, {2U, 2U}, {2U, 3U}}) {
     for (const Count capacity : {1u, 2u, 5u, 64u}) {
@@ -100,7 +100,7 @@ TEST(DeviceTunnel, CarriesATreeToItsEnd) {
 
 /// Producers and consumers of random numbers of items at once: each item once, in order of each
 /// producer.
-TEST(DeviceTunnel, CarriesEachItemOnceAndInOrder) {
+TEST(DeviceTunnel, ConcurrentProducers_EachItemArrivesOnceInProducerOrder) {
   constexpr unsigned kProducers = 2, kConsumers = 2, kEach = 200;
   for (unsigned seed = 1; seed <= 6; ++seed) {
     Owned<Count, ShakenMemory> owned(1 + seed % 7);
@@ -139,7 +139,7 @@ TEST(DeviceTunnel, CarriesEachItemOnceAndInOrder) {
 }
 
 /// A group changes the words of all once, where threads by themselves do so each.
-TEST(DeviceTunnel, GroupsRelieveTheWordsOfAll) {
+TEST(DeviceTunnel, GroupOperation_NeedsOneAtomicExchangeForAllThreads) {
   constexpr unsigned kTeamSize = 4, kRounds = 50;
   const auto exchanges = [](unsigned teams, unsigned team_size) {
     Owned<unsigned, CountingMemory> owned(kTeamSize);
@@ -163,7 +163,7 @@ TEST(DeviceTunnel, GroupsRelieveTheWordsOfAll) {
   EXPECT_GE(exchanges(kTeamSize, 1), 2 * kTeamSize * kRounds);
 }
 
-TEST(DeviceTunnel, GivesRoomToAsManyAsThereIs) {
+TEST(DeviceTunnel, GroupPutAboveCapacity_AcceptsTheFirstThatFit) {
   Owned<unsigned, HostMemory> owned(3);
   std::atomic<unsigned> put{0}, got{0};
   run_teams(1, 5, [&](const auto& group, unsigned site) {
@@ -183,7 +183,7 @@ TEST(DeviceTunnel, GivesRoomToAsManyAsThereIs) {
 }
 
 /// No end while a source is open, or an item that was created is not complete.
-TEST(DeviceTunnel, EndsAreCounted) {
+TEST(DeviceTunnel, Termination_RequiresClosedSourcesAndCompletedItems) {
   std::vector<Tally<HostMemory>> tallies(2);
   Count open = 2;
   const Ends<HostMemory> ends(&open, tallies.data(), 2);

@@ -143,13 +143,13 @@ std::size_t files_in_the_tree() {
   return count;
 }
 
-TEST_F(PortableNvrtc, CompilesAllKernels) {
+TEST_F(PortableNvrtc, AllPortableKernels_CompileForCuda) {
   const std::vector<std::string_view> files = split(WEIR_KERNEL_FILES, ':');
   EXPECT_EQ(files.size(), files_in_the_tree());
   for (const std::string_view file : files) EXPECT_EQ(verdict(content_of(file)), "") << file;
 }
 
-TEST_F(PortableNvrtc, FusesNothingWhereEveryBitCounts) {
+TEST_F(PortableNvrtc, BitExactKernels_ContainNoFusedMultiplyAdd) {
   const std::string folder = WEIR_SOURCE_DIR;
   for (const char* file :
        {"/apps/laplacian/jacobi.wk", "/apps/raster/bins.wk", "/apps/reyes/dice.wk"}) {
@@ -159,7 +159,7 @@ TEST_F(PortableNvrtc, FusesNothingWhereEveryBitCounts) {
   }
 }
 
-TEST_F(PortableNvrtc, CompilesTunnelsOfDevices) {
+TEST_F(PortableNvrtc, DeviceTunnelKernels_CompileForCuda) {
   const std::string folder = WEIR_SOURCE_DIR;
   const std::string header = content_of(folder + "/include/weir/device_tunnel.hpp");
   const std::string tree = content_of(folder + "/tests/portable/tunnel_tree.hpp");
@@ -170,7 +170,7 @@ TEST_F(PortableNvrtc, CompilesTunnelsOfDevices) {
             "");
 }
 
-TEST_F(PortableNvrtc, CompilesTheSplittingOfPatches) {
+TEST_F(PortableNvrtc, ReyesSplitKernel_CompilesForCuda) {
   const std::string folder = WEIR_SOURCE_DIR;
   const std::string header = content_of(folder + "/include/weir/device_tunnel.hpp");
   const std::string walk = content_of(folder + "/apps/reyes/split_walk.hpp");
@@ -181,7 +181,7 @@ TEST_F(PortableNvrtc, CompilesTheSplittingOfPatches) {
       "");
 }
 
-TEST_F(PortableNvrtc, CountsTheLinesOfTheText) {
+TEST_F(PortableNvrtc, CompileError_NamesLineOfTheKernelFile) {
   const std::string said = verdict(
       "WEIR_KERNEL(broken, 64, 1, 1, WEIR_GLOBAL float* x) {\n"
       "  WEIR_ITEMS { x[0] = nonsense; }\n"
@@ -189,7 +189,7 @@ TEST_F(PortableNvrtc, CountsTheLinesOfTheText) {
   EXPECT_NE(said.find("test.wk(2): error"), std::string::npos) << said;
 }
 
-TEST_F(PortableNvrtc, TakesLongOfTheHostForAnInteger) {
+TEST_F(PortableNvrtc, AtomicAddOnLong_Compiles) {
   EXPECT_EQ(verdict("WEIR_KERNEL(count, 64, 1, 1, WEIR_GLOBAL long* x, WEIR_GLOBAL unsigned long* "
                     "y) {\n"
                     "  WEIR_ITEMS { weir_atomic_add(x, 1); weir_atomic_add(y, 1); }\n"

@@ -79,7 +79,7 @@ Made split_by_groups(const ReyesCamera& camera, unsigned teams, unsigned team_si
   return made;
 }
 
-TEST(ReyesSplit, MakesTheSameSmallPatches) {
+TEST(ReyesSplit, SplitByGroups_MakesTheSamePatchesAsSerialSplit) {
   const ReyesCamera camera(160, 120);
   Made expected;
   for (const Patch& patch : teapot()) split_serially(patch, camera, expected);
@@ -139,7 +139,7 @@ nlohmann::json drawn(const std::string& domains) {
   return told;
 }
 
-TEST(ReyesSplit, RunsInTheApplicationWithAllGroupsAtOnce) {
+TEST(ReyesSplit, SplitOnDevice_MatchesHostAndUsesCooperativeLaunch) {
   setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1);
   setenv("WEIR_NVRTC", WEIR_TEST_FAKE_CUDA, 1);
   fake_cuda_reset();
@@ -164,7 +164,7 @@ std::string refusal(const std::function<void()>& code) {
   return "no error";
 }
 
-TEST(ResidentKernels, AreTextForCudaAlone) {
+TEST(ResidentKernels, HostCodeMissingSourceOrOtherDevice_IsRejected) {
   const weir::Runtime runtime("host:cores=1,sim:cores=1");
   const auto add = [&](const weir_portable_kernel& kernel, const char* source) {
     return runtime.portable_kernel({.kernel = &kernel, .source = source, .resident = true},

@@ -28,7 +28,7 @@ VIEWS = {
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("dtype", ["f8", "c8", "i2", [("a", "i4"), ("b", "f8")]])
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_travels_and_nothing_else(card, view, dtype, order):
+def test_only_the_elements_of_a_view_are_copied_and_computed(card, view, dtype, order):
     count = 3 * 4 * 6
     x = np.zeros((3, 4, 6), dtype, order)
     x.view("u1" if order == "C" else dtype)  # any bytes will do
@@ -57,7 +57,7 @@ def test_a_view_travels_and_nothing_else(card, view, dtype, order):
     np.testing.assert_array_equal(x, expected)
 
 
-def test_four_axes_fit_when_they_leave_two_gaps(card):
+def test_four_axes_are_accepted_with_two_gaps_and_refused_with_more(card):
     x = np.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5)
     double = card.kernel("double", lambda part: np.multiply(part, 2, out=part))
     stream = card.domain().place(1).stream()
@@ -82,7 +82,7 @@ def test_four_axes_fit_when_they_leave_two_gaps(card):
     (lambda x: np.broadcast_to(x[:1], (4, 6)), "backwards or repeats"),
     (lambda x: x[:0], "empty"),
 ])
-def test_what_is_no_region(card, view, message):
+def test_reversed_repeated_empty_and_copied_views_are_refused(card, view, message):
     x = np.zeros((4, 6))
     stream = card.domain().place(1).stream()
     kept = card.wrap(x)
@@ -100,7 +100,7 @@ def test_what_is_no_region(card, view, message):
     (lambda: np.zeros(0), ValueError, "empty"),
     (lambda: np.array([{}, ()], object), TypeError, "Python objects"),
 ])
-def test_what_is_no_buffer(card, make, error, message):
+def test_objects_that_cannot_be_buffers_are_refused_with_the_reason(card, make, error, message):
     with pytest.raises(error, match=message):
         card.wrap(make())
 
@@ -114,13 +114,13 @@ def test_memory_in_two_buffers_is_refused(card):
     card.wrap(x[2:4])
 
 
-def test_an_array_of_no_buffer_is_refused(card):
+def test_an_array_that_no_buffer_holds_is_refused(card):
     stream = card.domain().place(1).stream()
     with pytest.raises(weir.NotFoundError, match="wrap"):
         stream.upload(np.zeros(4))
 
 
-def test_other_kinds_of_memory(card):
+def test_bytearrays_arrays_and_dlpack_are_wrapped_and_gpu_memory_refused(card):
     class OnlyDlpack:
         def __init__(self):
             self.array = np.arange(4, dtype="i4")
@@ -145,7 +145,7 @@ def test_other_kinds_of_memory(card):
         memory[0].append(1)  # it is exported
 
 
-def test_read_only_arrays_are_sources(card):
+def test_read_only_arrays_can_be_read_and_not_written(card):
     x = np.arange(4.0)
     x.flags.writeable = False
     stream = card.domain().place(1).stream()
@@ -161,7 +161,7 @@ def test_read_only_arrays_are_sources(card):
             attempt()
 
 
-def test_what_a_kernel_only_reads_is_read_only(runtime, stream):
+def test_a_kernel_that_writes_to_a_read_operand_fails(runtime, stream):
     buffer = runtime.buffer(4)
 
     @runtime.kernel
@@ -174,7 +174,7 @@ def test_what_a_kernel_only_reads_is_read_only(runtime, stream):
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_a_buffer_keeps_its_array(runtime, stream):
+def test_a_buffer_keeps_its_array_alive_until_it_is_closed(runtime, stream):
     x = np.ones(1000)
     alive = weakref.ref(x)
     buffer = runtime.wrap(x)
@@ -207,7 +207,7 @@ def test_deleting_a_buffer_waits_for_its_actions(card):
     assert (x == 50).all()
 
 
-def test_closed_things_say_so(card):
+def test_calls_with_closed_buffers_and_streams_are_refused(card):
     x = np.zeros(4)
     stream = card.domain().place(1).stream()
     with card.wrap(x) as buffer:
@@ -223,7 +223,7 @@ def test_closed_things_say_so(card):
         stream.barrier()
 
 
-def test_a_buffer_is_an_array(card):
+def test_a_buffer_has_the_shape_and_elements_of_an_array(card):
     buffer = card.buffer((2, 3), "f4", order="F", name="A")
     assert (buffer.name, buffer.nbytes, buffer.shape) == ("A", 24, (2, 3))
     buffer.array[1, 2] = 5

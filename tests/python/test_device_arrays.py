@@ -15,10 +15,10 @@ WEIR_KERNEL(halve, 64, 1, 1, WEIR_GLOBAL double* x, weir_i64 n) {
 """
 
 
-# ---- Memory that is a simulated card's -----------------------------------------------------------
+# ---- Memory that is a simulated device's -----------------------------------------------------------
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_memory_of_a_simulated_card(card, order):
+def test_memory_of_a_simulated_device_is_computed_in_place(card, order):
     there = np.asarray(np.arange(24.0).reshape(4, 6), order=order)
     data = card.wrap(there, "there", domain=card.domain())
     stream = card.domain().place(1).stream()
@@ -42,7 +42,7 @@ def test_memory_of_a_simulated_card(card, order):
     assert card.wrap(there, domain=card.domain()).dtype == there.dtype
 
 
-def test_what_cannot_be_adopted(card):
+def test_memory_that_a_domain_cannot_adopt_is_refused(card):
     for make, error in ((lambda: np.zeros((4, 4))[:, 1], ValueError), (lambda: np.zeros(0), ValueError),
                         (lambda: np.array([{}], object), TypeError), (lambda: [1.0], TypeError)):
         with pytest.raises(error):
@@ -202,7 +202,7 @@ def check_halves(cards, given, read, domain):
 
 
 @pytest.mark.parametrize("device", [0, 1])
-def test_the_cuda_array_interface(driver, cards, device):
+def test_arrays_with_the_cuda_array_interface_are_computed_in_place(driver, cards, device):
     given = OnCard(driver, np.arange(100.0).reshape(5, 20), device)
     check_halves(cards, given, given.read, f"cuda:{device}")
     data = cards.wrap(given, domain=cards.domain(f"cuda:{device}"))
@@ -211,7 +211,7 @@ def test_the_cuda_array_interface(driver, cards, device):
     del data
 
 
-def test_dlpack_of_a_card(driver, cards):
+def test_dlpack_arrays_of_a_gpu_are_computed_in_place_and_released_once(driver, cards):
     given = ByDlpack(driver, np.arange(100.0).reshape(5, 20))
     check_halves(cards, given, lambda: np.frombuffer(ctypes.string_at(given.address, 800))
                  .reshape(5, 20), "cuda:0")
@@ -220,7 +220,7 @@ def test_dlpack_of_a_card(driver, cards):
         cards.wrap(ByDlpack(driver, np.zeros(4), code=4))
 
 
-def test_the_stream_of_an_array_is_waited_for(driver, cards):
+def test_wrapping_an_array_waits_for_its_cuda_stream(driver, cards):
     for says in (dict(stream=1), dict(stream=driver.stream()), dict(version=2)):
         before = driver.library.fake_cuda_calls(b"cuStreamSynchronize")
         kept = cards.wrap(OnCard(driver, np.zeros(4), **says))
@@ -231,7 +231,7 @@ def test_the_stream_of_an_array_is_waited_for(driver, cards):
         cards.wrap(OnCard(driver, np.zeros(4), stream=1))
 
 
-def test_what_is_no_buffer_of_a_card(driver, cards):
+def test_gpu_arrays_that_cannot_be_buffers_are_refused_with_the_reason(driver, cards):
     matrix = np.zeros((4, 4))
     for changes, error, words in (
             (dict(strides=(64, 8)), ValueError, "gaps"), (dict(shape=(0,)), ValueError, "empty"),

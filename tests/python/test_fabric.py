@@ -20,7 +20,7 @@ def on_ranks(ranks, program, **options):
     weir.Fabric.simulate(ranks, program, **options)
 
 
-def test_objects_are_nothing_for_other_ranks():
+def test_arrays_of_python_objects_are_refused_by_a_fabric():
     objects, numbers = np.array([{}, None], object), np.zeros(2)
     with weir.Fabric("self") as fabric, fabric.window(numbers) as window:
         for attempt in (lambda: fabric.window(objects), lambda: fabric.conveyor(objects),
@@ -31,7 +31,7 @@ def test_objects_are_nothing_for_other_ranks():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_all_ranks_do_together(seed):
+def test_reduce_broadcast_and_barrier_agree_on_all_ranks(seed):
     def program(fabric):
         rank, ranks = fabric.rank, fabric.ranks
         assert fabric.reduce(rank) == 3 and fabric.reduce(float(rank), "max") == ranks - 1
@@ -48,7 +48,7 @@ def test_what_all_ranks_do_together(seed):
     on_ranks(3, program, seed=seed)
 
 
-def test_handlers_must_not_close():
+def test_a_handler_that_closes_its_fabric_gets_a_busy_error():
     fabric, refused = weir.Fabric("self"), []
 
     def handler(rank, message):
@@ -66,7 +66,7 @@ def test_handlers_must_not_close():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_windows(seed):
+def test_windows_put_get_and_update_the_memory_of_other_ranks(seed):
     def program(fabric):
         rank, right = fabric.rank, (fabric.rank + 1) % fabric.ranks
         with fabric.window(np.zeros(4, "i8")) as window:
@@ -91,7 +91,7 @@ def test_windows(seed):
     on_ranks(3, program, seed=seed)
 
 
-def test_messages_and_what_a_handler_raises():
+def test_messages_arrive_in_order_and_an_error_of_the_handler_is_raised():
     def program(fabric):
         got = []
 
@@ -156,7 +156,7 @@ def test_a_closed_fabric_that_a_runtime_keeps_calls_no_handler():
     assert len(got) == seen
 
 
-def test_what_another_thread_uses_is_not_closed():
+def test_closing_what_another_thread_uses_raises_a_busy_error():
     """Nor is anything else of the fabric that holds it."""
     inside, go = threading.Event(), threading.Event()
 
@@ -205,14 +205,14 @@ print("ends", flush=True)
 """
 
 
-def test_a_thread_inside_does_not_keep_python_from_its_end():
+def test_python_ends_while_a_daemon_thread_waits_in_the_fabric():
     done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True,
                           timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_conveyors(seed):
+def test_conveyors_deliver_all_additions_records_and_puts(seed):
     ranks, cells = 3, 50
 
     def program(fabric):
@@ -260,7 +260,7 @@ def fail_in_a_handler(fabric):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_ranks_are_together_in_spite_of_a_handler_that_raises(seed):
+def test_a_reduction_completes_on_all_ranks_although_a_handler_raises(seed):
     def program(fabric):
         told = fail_in_a_handler(fabric)
         with told:
@@ -270,7 +270,7 @@ def test_ranks_are_together_in_spite_of_a_handler_that_raises(seed):
     on_ranks(2, program, seed=seed, progress="thread")
 
 
-def test_what_a_handler_of_a_conveyor_raises():
+def test_an_error_of_a_conveyor_handler_is_raised_by_finish():
     def program(fabric):
         def handler(items, rank):
             raise ZeroDivisionError(f"from {rank}")
@@ -291,7 +291,7 @@ def test_what_a_handler_of_a_conveyor_raises():
     on_ranks(2, program)
 
 
-def test_bad_arguments():
+def test_wrong_arguments_of_fabrics_and_conveyors_are_refused():
     def program(fabric):
         for call, error, words in (
                 (lambda: fabric.reduce(["word"]), TypeError, "numbers"),
@@ -325,7 +325,7 @@ def test_bad_arguments():
     on_ranks(1, program)
 
 
-def test_times_that_are_none():
+def test_nan_and_negative_times_are_refused_and_infinity_is_accepted():
     nan, inf = float("nan"), float("inf")
     with weir.Fabric("self", lost_after=inf) as fabric:
         for attempt in (lambda: weir.Fabric("self", lost_after=nan), lambda: fabric.conveyor(age=nan),
@@ -338,7 +338,7 @@ def test_times_that_are_none():
         fabric.barrier(inf)
 
 
-def test_what_a_thread_copies_is_held_until_it_flushes():
+def test_data_of_a_put_is_held_until_the_same_thread_flushes():
     """Not until another one does, which the system calls the same."""
     def run(work):
         thread = threading.Thread(target=work)
@@ -366,7 +366,7 @@ def test_what_a_thread_copies_is_held_until_it_flushes():
         assert put[1][1]() is None
 
 
-def test_ranks_that_wait_for_each_other():
+def test_simulated_ranks_that_wait_for_each_other_get_an_error():
     def program(fabric):
         fabric.progress() if fabric.rank == 0 else fabric.barrier()
 
@@ -397,7 +397,7 @@ def share_squares(fabric, **options):
 
 @pytest.mark.parametrize("scheduler", [None, "onesided", "master"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_shares(seed, scheduler):
+def test_a_share_over_ranks_computes_every_item_once(seed, scheduler):
     def program(fabric):
         parts, results = share_squares(fabric, scheduler=scheduler, chunks="fixed:7")
         if fabric.rank == 0:
@@ -431,7 +431,7 @@ def test_a_share_that_fails_on_one_rank_fails_on_all():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_share_starts_in_spite_of_a_handler_that_raises(seed):
+def test_a_share_completes_although_a_message_handler_raises(seed):
     def program(fabric):
         told = fail_in_a_handler(fabric)
         share_squares(fabric)
@@ -441,7 +441,7 @@ def test_a_share_starts_in_spite_of_a_handler_that_raises(seed):
     on_ranks(2, program, seed=seed, progress="thread")
 
 
-def test_wrong_results_of_a_share():
+def test_wrong_result_arrays_and_schedulers_of_a_share_are_refused():
     def program(fabric):
         with weir.Runtime("host:cores=1") as runtime:
             for results, error in ((np.zeros(7, "u1"), ValueError), (np.zeros(0, "u1"), ValueError),
@@ -458,7 +458,7 @@ def test_wrong_results_of_a_share():
     on_ranks(1, program)
 
 
-def test_what_is_kept_longer_than_its_fabric():
+def test_objects_kept_after_their_rank_has_ended_can_be_closed():
     """Windows, conveyors and handlers end with the rank that has them, even if still referenced."""
     kept = []
 
@@ -580,7 +580,7 @@ def run_ranks(start, text, path):
 
 
 @launchers
-def test_real_processes(start, tmp_path):
+def test_real_processes_share_windows_work_and_devices(start, tmp_path):
     done = run_ranks(start, REAL, tmp_path / "program.py")
     assert done.returncode == 0 and done.stdout.strip() == "all is well", done.stderr
 
@@ -613,7 +613,7 @@ except weir.NetworkError as error:
 
 @launchers
 @pytest.mark.parametrize("way", WAYS)
-def test_ends_without_close(start, way, tmp_path):
+def test_ranks_that_end_without_close_exit_with_success(start, way, tmp_path):
     code, lines = WAYS[way]
     done = run_ranks(start, UNCLOSED + code, tmp_path / "program.py")
     assert (done.returncode, sorted(done.stdout.splitlines())) == (0, lines), done.stderr
@@ -648,13 +648,13 @@ def test_an_interrupt_ends_the_making_of_a_window(tmp_path):
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
-def test_the_status_of_processes():
+def test_launch_returns_the_exit_status_of_the_ranks():
     assert weir.launch(2, [sys.executable, "-c", "import sys; sys.exit(7)"]) == 7
     with pytest.raises(weir.InvalidArgumentError):
         weir.launch(0, [sys.executable])
 
 
-def test_a_fabric_alone():
+def test_a_fabric_of_one_rank_works_and_an_unknown_kind_is_refused():
     with weir.Fabric("self") as fabric:
         assert (fabric.rank, fabric.ranks) == (0, 1) and fabric.reduce(7) == 7
         with weir.Runtime("host:cores=1", fabric=fabric) as runtime:
@@ -663,7 +663,7 @@ def test_a_fabric_alone():
         weir.Fabric("pigeon")
 
 
-def test_ranks_wait_without_the_lock():
+def test_a_python_thread_runs_while_ranks_wait():
     """A thread of Python runs while all ranks wait."""
     ran = threading.Event()
 

@@ -14,7 +14,7 @@ import pytest
 import weir
 
 
-def test_an_exception_poisons_what_depends_on_it(runtime, stream):
+def test_an_exception_poisons_only_the_actions_that_depend_on_it(runtime, stream):
     x = np.zeros(3)
     cells = runtime.wrap(x)
 
@@ -45,7 +45,7 @@ def test_an_exception_poisons_what_depends_on_it(runtime, stream):
     assert (x[0], x[1]) == (3, 2)
 
 
-def test_what_goes_with_an_old_exception_may_raise_another():
+def test_destroying_an_old_exception_may_raise_another_one():
     """The newest 256 are kept. What the oldest holds runs code when it goes, which fails."""
     raised = []
 
@@ -95,14 +95,14 @@ def test_any_exception_fails_the_action(runtime, stream, error):
     assert isinstance(caught.value.__cause__, error)
 
 
-def test_wrong_number_of_arguments(runtime, stream):
+def test_a_kernel_with_a_missing_argument_fails_with_a_type_error(runtime, stream):
     stream.compute(runtime.kernel("two", lambda x, y: None), [], [1])
     with pytest.raises(weir.KernelError) as caught:
         stream.synchronize()
     assert isinstance(caught.value.__cause__, TypeError)
 
 
-def test_messages_of_many_lines_and_percent_signs(runtime, stream):
+def test_long_messages_with_newlines_and_percent_signs_are_reported(runtime, stream):
     def fail():
         raise RuntimeError("100 %s\nof\0 it " + "x" * 5000)
 
@@ -113,7 +113,7 @@ def test_messages_of_many_lines_and_percent_signs(runtime, stream):
 
 
 @pytest.mark.parametrize("shift", range(2))
-def test_long_messages_that_end_within_a_letter(runtime, stream, shift):
+def test_long_messages_cut_within_a_letter_are_reported(runtime, stream, shift):
     def fail():
         raise ValueError("x" * shift + "\u00e9" * 600)
 
@@ -130,7 +130,7 @@ class Unprintable(Exception):
 
 
 @pytest.mark.parametrize("error", [Unprintable(), ValueError("half a letter: \udcff")])
-def test_an_exception_that_cannot_be_printed(runtime, stream, error):
+def test_an_exception_that_cannot_be_printed_is_reported_by_its_type(runtime, stream, error):
     def fail():
         raise error
 
@@ -140,7 +140,7 @@ def test_an_exception_that_cannot_be_printed(runtime, stream, error):
     assert caught.value.__cause__ is error
 
 
-def test_things_of_two_runtimes(card):
+def test_buffers_kernels_and_events_of_another_runtime_are_refused(card):
     with weir.Runtime("host:cores=1") as other:
         stream = card.domain().place(1).stream()
         mine, theirs = card.buffer(4), other.buffer(4)
@@ -171,7 +171,7 @@ def test_a_closed_place_ends_its_streams(runtime):
     stream.close()
 
 
-def test_the_runtime_reports_the_first_failure_and_forgets(runtime):
+def test_the_runtime_reports_the_first_failure_once(runtime):
     stream = runtime.domain().place(1).stream()
     fail = runtime.kernel("fail", lambda number: [][number])
     for number in (1, 2):
@@ -181,7 +181,7 @@ def test_the_runtime_reports_the_first_failure_and_forgets(runtime):
     runtime.synchronize()
 
 
-def test_kernels_must_not_wait(runtime, stream):
+def test_a_kernel_that_waits_fails_with_a_busy_error(runtime, stream):
     @runtime.kernel
     def wait():
         stream.synchronize()
@@ -207,7 +207,7 @@ def test_a_place_in_use_cannot_be_closed(runtime, user):
     place.close()
 
 
-def test_kernels_must_not_close(runtime, stream):
+def test_a_kernel_that_closes_a_buffer_or_stream_gets_a_busy_error(runtime, stream):
     x = np.ones(8)
     data, refused = runtime.wrap(x), []
 
@@ -239,7 +239,7 @@ def test_kernels_may_enqueue(runtime, stream):
     inner[0].wait()
 
 
-def test_things_that_end_inside_a_kernel(runtime, stream):
+def test_buffers_can_be_destroyed_inside_a_kernel(runtime, stream):
     """Objects whose end would wait on a worker are destroyed later."""
     made = [runtime.buffer(8)]
     cycle = [runtime.buffer(8)]
@@ -256,7 +256,7 @@ def test_things_that_end_inside_a_kernel(runtime, stream):
     runtime.buffer(8)
 
 
-def test_cancelled_actions():
+def test_waiting_for_a_cancelled_action_raises_a_cancelled_error():
     with weir.Runtime("host:cores=1") as runtime:
         stream = runtime.domain().place().stream()
         running, go = threading.Event(), threading.Event()
@@ -277,7 +277,7 @@ def test_cancelled_actions():
             event.wait()
 
 
-def test_many_threads_enqueue(runtime):
+def test_actions_that_four_threads_enqueue_all_run(runtime):
     place = runtime.domain().place(1)
     streams = [place.stream() for _ in range(4)]
     x = np.zeros((4, 10))
@@ -303,7 +303,7 @@ def test_many_threads_enqueue(runtime):
     assert not errors and (x == 50).all()
 
 
-def test_a_with_statement_reports_what_nobody_asked_for():
+def test_a_with_statement_raises_an_unreported_failure_at_its_end():
     with pytest.raises(weir.KernelError, match="division"):
         with weir.Runtime("host:cores=1") as runtime:
             stream = runtime.domain().place().stream()
@@ -316,7 +316,7 @@ def test_a_with_statement_reports_what_nobody_asked_for():
 
 
 @pytest.mark.parametrize("end", ["runtime.close()", "del stream", "pass"])
-def test_a_failure_that_the_program_does_not_ask_for_is_printed(end):
+def test_an_unreported_failure_is_printed_once(end):
     program = run_program(f"""
         import weir
         def fail():
@@ -331,7 +331,7 @@ def test_a_failure_that_the_program_does_not_ask_for_is_printed(end):
     assert errors.count("action 'fail'") == 1 and "ValueError: negative weight" in errors, errors
 
 
-def test_a_closed_runtime_says_so():
+def test_calls_of_a_closed_runtime_are_refused_as_closed():
     runtime = weir.Runtime("host:cores=1")
     stream = runtime.domain().place().stream()
     event, x = stream.mark(), runtime.buffer(4)
@@ -349,7 +349,7 @@ def test_a_closed_runtime_says_so():
 
 
 @pytest.mark.parametrize("thing", ["runtime", "buffer", "pipeline", "share"])
-def test_who_closes_something_of_a_runtime_that_ends_waits_for_that(thing):
+def test_closing_an_object_waits_for_the_end_of_a_runtime_that_is_closing(thing):
     """Until then the runtime may use its memory."""
     ending, go, ended, about = (threading.Event() for _ in range(4))
 
@@ -385,7 +385,7 @@ def test_who_closes_something_of_a_runtime_that_ends_waits_for_that(thing):
     assert seen == [True]
 
 
-def test_a_runtime_is_closed_while_threads_wait(runtime):
+def test_threads_that_wait_return_when_the_runtime_is_closed(runtime):
     """They get an error, and nothing that they use is destroyed before they have returned."""
     go, holding = threading.Event(), threading.Event()
     stream = runtime.domain().place(1).stream()
@@ -421,7 +421,7 @@ def test_a_runtime_is_closed_while_threads_wait(runtime):
 
 
 @pytest.mark.parametrize("domains", ["host:cores=1", "host:cores=1,sim:cores=1"])
-def test_a_queue_is_closed_while_threads_wait(domains):
+def test_threads_that_wait_return_when_the_queue_is_closed(domains):
     """They get an error, and it is destroyed when they have returned."""
     go, holding, told = threading.Event(), threading.Event(), []
     waiting = threading.Semaphore(0)
@@ -457,7 +457,7 @@ def test_a_queue_is_closed_while_threads_wait(domains):
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), -1, -float("inf")])
-def test_times_that_are_none(runtime, stream, seconds):
+def test_nan_and_negative_times_are_refused_and_infinity_is_accepted(runtime, stream, seconds):
     for wait in (stream.synchronize, runtime.synchronize, stream.mark().wait):
         with pytest.raises(ValueError, match="is not a time"):
             wait(seconds)
@@ -493,7 +493,7 @@ INTERRUPTED = """
 @pytest.mark.parametrize("opened", ["with weir.Runtime('host:cores=1') as runtime:",
                                     "for runtime in [weir.Runtime('host:cores=1')]:"])
 @pytest.mark.parametrize("waits", ["stream.synchronize()", "time.sleep(60)", "pass"])
-def test_ctrl_c_ends_a_program_whose_kernel_goes_on(kernel, opened, waits):
+def test_ctrl_c_ends_a_program_whose_kernel_keeps_running(kernel, opened, waits):
     """As any program of Python ends: by the signal, and with a traceback."""
     program = run_program(INTERRUPTED.format(kernel=kernel, opened=opened, waits=waits, call="main()"))
     assert program.stdout.readline() == "running\n"
@@ -533,7 +533,7 @@ def test_ctrl_c_ends_a_program_that_destroys_what_a_kernel_uses(kernel, thing):
 
 
 @pytest.mark.parametrize("thing", ["stream", "place", "data", "runtime"])
-def test_after_an_interrupt_nothing_waits_for_a_kernel(thing):
+def test_after_an_interrupt_closing_does_not_wait_for_a_kernel(thing):
     """The program goes on, closes what it likes, and ends while the kernel runs."""
     call = """try:
         main()
@@ -548,7 +548,7 @@ def test_after_an_interrupt_nothing_waits_for_a_kernel(thing):
     assert (output, errors, program.returncode) == ("interrupted\n", "", -signal.SIGINT)
 
 
-def test_a_program_that_handles_an_interrupt_goes_on():
+def test_a_program_that_handles_an_interrupt_can_open_a_new_runtime():
     program = run_program("""
         import weir
         runtime = weir.Runtime("host:cores=1")
@@ -601,7 +601,7 @@ def test_ctrl_c_ends_a_wait(wait):
 
 
 @pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "import sys; sys.exit()"])
-def test_a_program_that_just_ends(end, tmp_path):
+def test_enqueued_work_runs_when_a_program_ends_without_closing(end, tmp_path):
     """Work that is enqueued runs; nothing crashes when Python goes first."""
     program = run_program(f"""
         import os, time
@@ -629,7 +629,7 @@ def test_a_program_that_just_ends(end, tmp_path):
     assert output == "done\ndone\n"
 
 
-def test_nothing_leaks(card):
+def test_the_function_of_a_kernel_is_released_when_its_runtime_closes(card):
     """Functions, buffers and exceptions go with what holds them."""
     import weakref
 

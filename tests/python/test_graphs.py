@@ -67,7 +67,7 @@ def jacobi(diagonal, rest, b, sweeps):
     return x
 
 
-def test_a_solver_swaps_two_buffers_at_each_launch(runtime, queue):
+def test_a_solver_that_swaps_buffers_at_each_launch_gives_the_result_of_numpy(runtime, queue):
     diagonal, rest, b, matrix = system(np.random.default_rng(1))
     x, y = np.zeros(N), np.zeros(N)
     kept = [runtime.wrap(each) for each in (diagonal, rest, b, x, y)]
@@ -87,7 +87,7 @@ def test_a_solver_swaps_two_buffers_at_each_launch(runtime, queue):
 
 
 @pytest.mark.parametrize("domain", ["host:cores=1", "sim:cores=2,gbps=50", "sim:cores=1,clock=virtual,gbps=6"])
-def test_a_stream_is_recorded(domain):
+def test_launches_of_a_recorded_stream_give_the_result_of_numpy(domain):
     diagonal, rest, b, _ = system(np.random.default_rng(2))
     with weir.Runtime(domain) as runtime:
         stream = runtime.domain().place().stream()
@@ -133,7 +133,7 @@ def test_record_only_runs_nothing(queue, adder):
     assert (adder.data.array == 1).all()
 
 
-def test_parameters_have_other_values_in_launches(runtime, queue):
+def test_a_launch_gives_other_values_to_parameters(runtime, queue):
     """One kernel of each type of scalar, and a constant between the parameters."""
     seen = []
     data = runtime.buffer(1)
@@ -154,7 +154,7 @@ def test_parameters_have_other_values_in_launches(runtime, queue):
         assert [type(each) for each in seen[0]] == [float, int, int, float]
 
 
-def test_parameters_of_a_native_kernel(runtime, queue):
+def test_a_launch_gives_another_value_to_a_parameter_of_a_portable_kernel(runtime, queue):
     axpy = runtime.portable_kernel("""
         WEIR_KERNEL(axpy, 64, 1, 1, WEIR_GLOBAL double* WEIR_RESTRICT y,
                     WEIR_GLOBAL const double* WEIR_RESTRICT x, double a, weir_i64 n) {
@@ -171,7 +171,7 @@ def test_parameters_of_a_native_kernel(runtime, queue):
     assert np.array_equal(y, 15 * x) and kept
 
 
-def test_launches_are_ordered_with_tasks_beside_them(runtime, queue, adder):
+def test_launches_and_tasks_run_in_the_order_of_submission(runtime, queue, adder):
     twice = runtime.kernel("twice", lambda part: np.multiply(part, 2, out=part))
     with queue.record(record_only=True) as graph:
         adder(1)
@@ -184,7 +184,7 @@ def test_launches_are_ordered_with_tasks_beside_them(runtime, queue, adder):
     assert adder.data.array[0] == expected
 
 
-def test_kernels_of_python_beside_each_other(runtime, queue):
+def test_dependent_python_kernels_of_a_graph_give_the_sequential_result(runtime, queue):
     """Kernels that hold the lock of Python, of chains that depend on each other, in other threads."""
     cells = [runtime.buffer(1, "int64", name=f"c{i}") for i in range(8)]
 
@@ -279,7 +279,7 @@ def test_closing_in_the_block_ends_the_recording(queue, adder):
     assert adder.data.array[0] == 4 + 20
 
 
-def test_recordings_that_are_refused(queue, adder):
+def test_nested_and_unsupported_recordings_are_refused(queue, adder):
     recording = queue.record()
     with recording:
         adder(1)
@@ -301,7 +301,7 @@ def test_recordings_that_are_refused(queue, adder):
             both.queue().record().__enter__()
 
 
-def test_waits_and_copies_of_a_stream_are_refused(card):
+def test_waits_and_copies_of_a_stream_cannot_be_recorded(card):
     place = card.domain().place()
     stream, other = place.stream(), place.stream()
     data = card.buffer(8)
@@ -313,7 +313,7 @@ def test_waits_and_copies_of_a_stream_are_refused(card):
             stream.upload(data)
 
 
-def test_bindings_that_are_refused(runtime, queue, adder):
+def test_bindings_of_another_shape_or_of_unknown_buffers_are_refused(runtime, queue, adder):
     with queue.record(name="loop") as graph:
         adder(1)
     data, good = adder.data, runtime.buffer(8, name="good")
@@ -344,7 +344,7 @@ def test_bindings_that_are_refused(runtime, queue, adder):
     assert data.array[0] == 1 and good.array[0] == 1
 
 
-def test_the_order_of_elements_is_that_of_the_recorded_buffer(runtime, queue):
+def test_a_binding_with_another_order_of_elements_is_refused(runtime, queue):
     rows, columns = runtime.buffer((4, 4)), runtime.buffer((4, 4), order="F")
     fill = runtime.kernel("fill", lambda part: part.fill(1))
     with queue.record() as graph:
@@ -353,7 +353,7 @@ def test_the_order_of_elements_is_that_of_the_recorded_buffer(runtime, queue):
         graph.launch({rows: columns})
 
 
-def test_one_buffer_for_two_is_refused(runtime, queue):
+def test_binding_one_buffer_for_two_is_refused(runtime, queue):
     first, second, third = (runtime.buffer(8, name=name) for name in ("first", "second", "third"))
     nothing = runtime.kernel("nothing", lambda *parts: None)
     with queue.record() as graph:
@@ -366,7 +366,7 @@ def test_one_buffer_for_two_is_refused(runtime, queue):
     graph.launch({first: third}).wait()
 
 
-def test_parameters_that_are_refused(queue, adder):
+def test_wrong_parameters_of_recordings_and_launches_are_refused(queue, adder):
     with pytest.raises(ValueError, match="not being recorded: pass the value alone"):
         adder(weir.parameter(0, 1.0))
     with pytest.raises(ValueError, match="no parameter -1"):
@@ -421,7 +421,7 @@ def test_closing_a_graph_waits_for_its_launches(queue, adder):
     assert adder.data.array[0] == 500
 
 
-def test_a_graph_outlives_what_was_recorded():
+def test_launching_a_graph_of_a_closed_queue_or_runtime_is_refused():
     runtime = weir.Runtime("host:cores=1")
     queue, data = runtime.queue(models=False), runtime.buffer(8)
     with queue.record() as graph:
@@ -436,7 +436,7 @@ def test_a_graph_outlives_what_was_recorded():
     graph.close()
 
 
-def test_threads_launch_a_graph(queue, adder):
+def test_four_threads_can_launch_one_graph(queue, adder):
     with queue.record(record_only=True) as graph:
         adder(weir.parameter(0, 1))
 

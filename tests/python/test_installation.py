@@ -12,7 +12,7 @@ import weir
 from weir._installation import explained
 
 
-def test_the_folder_of_the_headers_has_them():
+def test_get_include_returns_the_folder_of_the_headers():
     assert (Path(weir.get_include()) / "weir/weir.h").exists()
 
 
@@ -101,7 +101,7 @@ def test_a_module_for_another_python_is_named_by_the_import(package):
     assert f"Python {platform.python_version()} (it has _weir.cpython-39-aarch64-linux-gnu.so)" in error
 
 
-def test_other_errors_stay_as_they_are():
+def test_other_import_errors_are_not_changed():
     error = ImportError("something else")
     assert explained(error) is error
 
@@ -115,7 +115,7 @@ def test_the_import_names_a_package_that_shares_the_folder(tmp_path):
     assert "the project 'weir' of PyPI" in done.stderr and "pip uninstall -y weir" in done.stderr
 
 
-def test_python_m_weir_is_the_tool(tmp_path, monkeypatch):
+def test_python_m_weir_finds_the_tool_or_says_how_to_install_it(tmp_path, monkeypatch):
     from weir import __main__ as main
     tool = tmp_path / "weir"
     tool.write_text("#!/bin/sh\n")

@@ -58,7 +58,7 @@ def card_of(machine):
     return machine.domain(len(machine.domains) - 1).place(1)
 
 
-def test_a_kernel_between_functions(machine):
+def test_a_kernel_stage_between_functions_computes_all_items_in_order(machine):
     kernel, card = machine.portable_kernel(SQUARES, "count"), card_of(machine)
     found = []
     with machine.pipeline() as pipeline:
@@ -70,7 +70,7 @@ def test_a_kernel_between_functions(machine):
     np.testing.assert_array_equal(found, 0.5 * np.arange(1280.0)**2)
 
 
-def test_a_number_of_items_for_each(machine):
+def test_a_kernel_stage_puts_the_number_of_items_that_it_counts(machine):
     kernel, card = machine.portable_kernel(COPIES, "count"), card_of(machine)
     found = []
     with machine.pipeline() as pipeline:
@@ -94,7 +94,7 @@ WEIR_KERNEL(looked_up, 64, 1, 1, WEIR_GLOBAL const weir_i32* x, WEIR_GLOBAL doub
 """
 
 
-def test_tables_and_scratch(machine):
+def test_a_kernel_stage_reads_its_table_and_finds_zeros_in_its_scratch(machine):
     """What a batch finds in its scratch is 0, also where another had it before."""
     kernel, card = machine.portable_kernel(LOOKED_UP, "count"), card_of(machine)
     values = machine.wrap(np.arange(20.0)**2)
@@ -122,7 +122,7 @@ def smooth(matrix, factor, sweeps):
 
 
 @pytest.mark.parametrize("sweeps", [1, 3])
-def test_a_stencil(machine, sweeps):
+def test_a_stencil_stage_gives_the_result_of_numpy(machine, sweeps):
     start = np.random.default_rng(sweeps).random((70, 90))
     result, tiles = machine.buffer(start.shape), []
     kernel, card = machine.portable_kernel(CROSS, ("columns", "rows")), card_of(machine)
@@ -167,7 +167,7 @@ def stencil(machine):
     (lambda n: (n[0], 2**64, np.zeros(8)), f"column {2**64} is in no stencil", IndexError),
     (lambda n: None if n[0] == 3 else (n[0], 0, np.zeros(8)), "complete", None),
 ])
-def test_values_that_cannot_be_set(stencil, values, error, cause):
+def test_values_that_cannot_be_set_in_a_stencil_end_the_pipeline(stencil, values, error, cause):
     pipeline, numbers, made = stencil
     pipeline.stage(numbers, made, lambda items: values(items[:1]), name="set")
     with pytest.raises(weir.Error, match=error) as caught:
@@ -175,7 +175,7 @@ def test_values_that_cannot_be_set(stencil, values, error, cause):
     assert cause is None or isinstance(caught.value.__cause__, cause)
 
 
-def test_wrong_arguments(machine):
+def test_wrong_arguments_of_kernel_stages_and_stencils_are_refused(machine):
     card = card_of(machine)
     kernel = machine.portable_kernel(SQUARES, "count")
     function = machine.kernel("function", lambda *parts: None)

@@ -9,7 +9,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples/python"
 
 
 @pytest.mark.parametrize("notebook", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.name)
-def test_notebook(notebook):
+def test_notebooks_run_from_top_to_bottom_without_stored_outputs(notebook):
     cells = json.loads(notebook.read_text())["cells"]
     names = {"__name__": "__main__"}
     for number, cell in enumerate(cells):

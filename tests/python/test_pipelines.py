@@ -15,7 +15,7 @@ def machine():
         yield made
 
 
-def test_a_line_of_stages(machine):
+def test_a_line_of_stages_processes_every_item_once(machine):
     found = []
     with machine.pipeline(name="squares") as pipeline:
         numbers = pipeline.tunnel("i8", name="numbers")
@@ -34,7 +34,7 @@ def test_a_line_of_stages(machine):
     assert sorted(found) == [i * i for i in range(1000)]
 
 
-def test_order_is_kept_where_asked(machine):
+def test_an_ordered_stage_keeps_the_order_of_items(machine):
     found = []
     with machine.pipeline(batch=7) as pipeline:
         first, second = pipeline.tunnel("i4"), pipeline.tunnel("i4")
@@ -45,7 +45,7 @@ def test_order_is_kept_where_asked(machine):
     assert found == list(range(1, 3001))
 
 
-def test_recursion_into_two_tunnels(machine):
+def test_a_recursive_stage_with_two_outputs_reaches_all_leaves(machine):
     leaves = []
     with machine.pipeline() as pipeline:
         nodes, ends = pipeline.tunnel("i8", name="nodes"), pipeline.tunnel("i8", name="ends")
@@ -61,7 +61,7 @@ def test_recursion_into_two_tunnels(machine):
     assert sorted(leaves) == list(range(512, 1024))
 
 
-def test_a_loop_without_an_exit_ends(machine):
+def test_a_loop_without_an_exit_ends_with_an_out_of_memory_error(machine):
     with machine.pipeline(keep_bytes=1 << 16) as pipeline:
         nodes = pipeline.tunnel("i8")
         pipeline.source([1], nodes)
@@ -70,7 +70,7 @@ def test_a_loop_without_an_exit_ends(machine):
             pipeline.run()
 
 
-def test_items_that_are_refused_come_once_or_not_at_all(machine):
+def test_an_item_whose_copies_do_not_fit_fails_and_puts_none_of_them(machine):
     """A worker keeps two items at most for a tunnel."""
     found = []
     with machine.pipeline(keep_going=True, batch=1, keep_bytes=1) as pipeline:
@@ -85,7 +85,7 @@ def test_items_that_are_refused_come_once_or_not_at_all(machine):
     assert sorted(found) == [0, 2, 3]
 
 
-def test_records_and_rows(machine):
+def test_rows_and_records_pass_through_tunnels(machine):
     record = np.dtype([("frame", "i4"), ("weight", "f8")])
     found = {}
     with machine.pipeline() as pipeline:
@@ -107,7 +107,7 @@ def test_records_and_rows(machine):
     assert found == {i: 4.0 * i for i in range(20)}
 
 
-def test_records_as_tuples(machine):
+def test_a_source_may_give_records_as_tuples(machine):
     record = np.dtype([("frame", "i4"), ("weights", "f8", 2)])
     found = []
     with machine.pipeline() as pipeline:
@@ -119,7 +119,7 @@ def test_records_as_tuples(machine):
     assert sum(sum(weights) for _, weights in found) == 18
 
 
-def test_what_comes_at_the_end(machine):
+def test_the_result_of_at_end_is_put_into_the_next_tunnel(machine):
     totals, count = [], [0]
 
     def count_items(items):
@@ -134,7 +134,7 @@ def test_what_comes_at_the_end(machine):
     assert totals == [100]
 
 
-def test_a_feed_from_the_program(machine):
+def test_a_feed_delivers_all_items_of_the_program(machine):
     found = []
     with machine.pipeline() as pipeline:
         words = pipeline.tunnel("S8", capacity=4)
@@ -180,7 +180,7 @@ def test_a_failed_item_ends_the_pipeline(machine):
     pipeline.close()
 
 
-def test_failed_items_are_the_bad_ones_alone(machine):
+def test_with_keep_going_only_the_bad_items_fail(machine):
     failures, found = [], []
     with machine.pipeline(keep_going=True, on_failure=lambda *what: failures.append(what)) as pipeline:
         items, good = pipeline.tunnel("i8"), pipeline.tunnel("i8")
@@ -197,7 +197,7 @@ def test_failed_items_are_the_bad_ones_alone(machine):
     assert {stage for stage, _ in failures} == {"check"}
 
 
-def test_a_source_that_raises(machine):
+def test_a_source_that_raises_ends_the_pipeline_with_its_error(machine):
     def numbers():
         yield 1
         raise OSError("the camera has been removed")
@@ -216,7 +216,7 @@ def test_a_source_that_raises(machine):
     (lambda items: (np.zeros((2, 2)), None), "items of shape"),
     (lambda items: ("word", None), "could not convert"),
 ])
-def test_results_that_are_no_items(machine, result, words):
+def test_results_of_wrong_form_end_the_pipeline_with_the_reason(machine, result, words):
     pipeline = machine.pipeline()
     items, one, two = pipeline.tunnel("i8"), pipeline.tunnel("f8"), pipeline.tunnel("f8")
     pipeline.source([1], items)
@@ -229,7 +229,7 @@ def test_results_that_are_no_items(machine, result, words):
     pipeline.close()
 
 
-def test_wrong_shapes_and_words(machine):
+def test_wrong_arguments_unread_tunnels_and_closed_pipelines_are_refused(machine):
     pipeline = machine.pipeline()
     tunnel = pipeline.tunnel("i8", name="lost")
     with pytest.raises(TypeError, match="references"):
@@ -261,7 +261,7 @@ def test_waiting_inside_a_stage_is_refused(machine):
     pipeline.close()
 
 
-def test_cancel_and_the_end_of_a_runtime(machine):
+def test_calls_after_cancel_or_the_end_of_the_runtime_raise_an_error(machine):
     seen = threading.Event()
     pipeline = machine.pipeline()
     items = pipeline.tunnel("i8")
@@ -322,7 +322,7 @@ def on_a_thread(attempt):
     return thread, raised
 
 
-def test_a_feed_is_closed_while_another_thread_puts(crowded):
+def test_closing_a_feed_ends_the_put_of_another_thread(crowded):
     pipeline, feed, go = crowded
     thread, raised = on_a_thread(lambda: feed.put([2, 3, 4]))
     feed.close()
@@ -332,7 +332,7 @@ def test_a_feed_is_closed_while_another_thread_puts(crowded):
     pipeline.wait()
 
 
-def test_a_feed_is_for_one_thread(crowded):
+def test_a_feed_used_by_two_threads_raises_a_busy_error(crowded):
     pipeline, feed, go = crowded
 
     def put():
@@ -358,7 +358,7 @@ def test_a_feed_is_for_one_thread(crowded):
 
 
 @pytest.mark.parametrize("closes", ["pipeline", "runtime"])
-def test_threads_that_use_a_pipeline_that_is_closed(machine, crowded, closes):
+def test_threads_that_use_a_pipeline_get_an_error_when_it_is_closed(machine, crowded, closes):
     pipeline, feed, go = crowded
     calls = (lambda: feed.put([2, 3]), pipeline.wait, lambda: pipeline.wait(60))
     threads = [on_a_thread(each) for each in calls]
@@ -371,7 +371,7 @@ def test_threads_that_use_a_pipeline_that_is_closed(machine, crowded, closes):
         assert isinstance(error, weir.CancelledError) or "has been closed" in str(error)
 
 
-def test_items_kept_beyond_the_call(machine):
+def test_a_pipeline_ends_when_the_last_kept_item_is_complete(machine):
     """The pipeline ends with the last of them, whichever thread completes it."""
     kept = []
     with machine.pipeline(batch=8) as pipeline:
@@ -434,7 +434,7 @@ def test_a_kept_item_of_a_call_that_fails_is_not_kept(machine):
 
 
 @pytest.mark.parametrize("words", ["bad", "half a letter: \udcff"])
-def test_an_item_of_a_call_that_failed_does_not_become_another(machine, words):
+def test_a_kept_item_of_a_failed_call_cannot_complete_a_later_item(machine, words):
     """Handles are used again after a few hundred."""
     lost, kept = [], []
     came, failed = threading.Semaphore(0), threading.Event()
@@ -467,14 +467,14 @@ def test_an_item_of_a_call_that_failed_does_not_become_another(machine, words):
             pipeline.wait()
 
 
-def test_only_a_stage_keeps_items(machine):
+def test_keeping_items_outside_a_stage_is_refused(machine):
     with pytest.raises(ValueError, match="while it is called"):
         weir._weir._keep_item(0, 0)
     with pytest.raises(ValueError, match="while it is called"):
         weir._weir._this_batch()
 
 
-def test_what_keeps_an_item_keeps_none_of_a_later_call(machine):
+def test_the_keep_function_of_an_earlier_call_is_refused(machine):
     keeps, refused = [], []
     with machine.pipeline(batch=1) as pipeline:
         items = pipeline.tunnel("i8")
@@ -493,7 +493,7 @@ def test_what_keeps_an_item_keeps_none_of_a_later_call(machine):
         assert pipeline.stages()[0]["complete"] == 2
 
 
-def test_states_of_stages_and_tunnels(machine):
+def test_the_state_reports_counts_and_times_of_stages_and_tunnels(machine):
     with machine.pipeline(name="counted") as pipeline:
         numbers, squares = pipeline.tunnel("i8", name="numbers", capacity=16), pipeline.tunnel("i8")
         pipeline.source(range(500), numbers, name="count")

@@ -21,7 +21,7 @@ def fill(queue, buffers, name="fill"):
     return [queue.submit("mem.set", [weir.write(x)], [1], name=name) for x in buffers]
 
 
-def test_a_function_chooses(machine):
+def test_a_python_function_chooses_the_place_of_each_task(machine):
     seen = []
 
     def second(task, candidates):
@@ -39,7 +39,7 @@ def test_a_function_chooses(machine):
     assert all(names == ["here", "there"] for _, names in seen)
 
 
-def test_a_name_for_several_queues(machine):
+def test_policies_are_found_by_name_and_wrong_names_are_refused(machine):
     @machine.policy
     def first(task, candidates):
         return 0
@@ -57,7 +57,7 @@ def test_a_name_for_several_queues(machine):
         machine.queue("none")
 
 
-def test_a_closed_runtime_lets_go_of_policies():
+def test_a_closed_runtime_releases_its_policies():
     class Choose:
         def __init__(self, runtime):
             self.runtime = runtime
@@ -74,7 +74,7 @@ def test_a_closed_runtime_lets_go_of_policies():
     assert seen() is None
 
 
-def test_later_is_later(machine):
+def test_tasks_that_a_policy_defers_run_one_after_another(machine):
     """The second task is deferred until the first one is over."""
     running = []
 
@@ -95,7 +95,7 @@ def test_later_is_later(machine):
     (lambda task, candidates: -1, IndexError, "candidate -1"),
     (lambda: 0, TypeError, "argument"),
 ])
-def test_a_policy_that_raises(machine, choose, cause, words):
+def test_an_error_of_a_policy_fails_its_task(machine, choose, cause, words):
     with machine.queue(choose) as queue:
         event = fill(queue, [machine.buffer(10)], "unlucky")[0]
         with pytest.raises(weir.InvalidArgumentError, match="for task 'unlucky'") as caught:
@@ -106,7 +106,7 @@ def test_a_policy_that_raises(machine, choose, cause, words):
             event.wait()
 
 
-def test_policies_of_one_name():
+def test_policies_of_one_name_in_two_runtimes_raise_their_own_errors():
     """Those of two runtimes: each failure has the exception of its own."""
     errors = (LookupError("no place"), OSError("no machine"))
     with contextlib.ExitStack() as stack:
@@ -129,7 +129,7 @@ def test_policies_of_one_name():
             assert caught.value.__cause__ is error
 
 
-def test_a_policy_that_raises_for_many_tasks(machine):
+def test_a_policy_that_raises_for_300_tasks_is_reported_with_its_error(machine):
     """The failure that is reported is the first."""
     with machine.queue(lambda task, candidates: 1 / 0) as queue:
         fill(queue, [machine.buffer(10) for _ in range(300)])
@@ -138,7 +138,7 @@ def test_a_policy_that_raises_for_many_tasks(machine):
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_a_policy_that_chooses_nobody(machine):
+def test_a_policy_that_chooses_no_candidate_fails_the_queue(machine):
     with machine.queue(lambda task, candidates: 7) as queue:
         fill(queue, [machine.buffer(10)])
         with pytest.raises(weir.InvalidArgumentError, match="chose candidate 7 of 2") as caught:
@@ -150,7 +150,7 @@ def test_a_policy_that_chooses_nobody(machine):
             queue.synchronize()
 
 
-def test_what_is_no_policy(machine):
+def test_a_policy_that_is_not_a_function_is_refused(machine):
     with pytest.raises(TypeError):
         machine.policy("name")
     with pytest.raises(TypeError):

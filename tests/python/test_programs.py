@@ -69,7 +69,7 @@ def overlaps_itself(step):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_streams_against_numpy(seed):
+def test_random_stream_programs_give_the_result_of_numpy(seed):
     random = np.random.default_rng(seed)
     order = random.choice(["C", "F"])
     domains = ["host:cores=2", "sim:cores=2,gbps=50", "sim:cores=1,clock=virtual"][seed % 3]
@@ -92,7 +92,7 @@ def test_streams_against_numpy(seed):
 
 
 @pytest.mark.parametrize("seed", range(40, 70))
-def test_queues_against_numpy(seed):
+def test_random_queue_programs_give_the_result_of_numpy(seed):
     random = np.random.default_rng(seed)
     order = random.choice(["C", "F"])
     steps = [step for step in plan(random, 30) if not overlaps_itself(step)]

@@ -31,7 +31,7 @@ def test_every_item_is_done_once(machine, chunks):
     assert (counts == 1).all()
 
 
-def test_what_the_function_raises(machine):
+def test_an_error_of_the_function_is_raised_by_wait(machine):
     def enqueue(chunk):
         raise LookupError("no such item")
 
@@ -41,14 +41,14 @@ def test_what_the_function_raises(machine):
     share.close()
 
 
-def test_a_function_that_returns_no_event(machine):
+def test_a_function_that_returns_no_event_raises_a_type_error(machine):
     share = machine.share(10, lambda chunk: None)
     with pytest.raises(TypeError, match="returns the event"):
         share.wait()
     share.close()
 
 
-def test_the_stream_is_lent(machine):
+def test_the_stream_of_a_chunk_is_closed_after_the_share(machine):
     streams = []
     nothing = machine.kernel("nothing", lambda: None)
 
@@ -62,14 +62,14 @@ def test_the_stream_is_lent(machine):
         streams[0].compute(nothing, [])
 
 
-def test_wrong_arguments(machine):
+def test_wrong_work_lists_and_chunk_policies_are_refused(machine):
     with pytest.raises(ValueError, match="work of 2 items"):
         machine.share(3, lambda chunk: None, work=[1, 2])
     with pytest.raises(weir.NotFoundError, match="sometimes"):
         machine.share(3, lambda chunk: None, chunks="sometimes")
 
 
-def test_reductions_by_functions_of_python(machine):
+def test_a_reduction_by_python_functions_gives_the_sum_of_numpy(machine):
     x = np.arange(2400.0).reshape(40, 60)
     total = np.full(60, 5.0)
     rows, sums = machine.wrap(x), machine.wrap(total)
@@ -81,7 +81,7 @@ def test_reductions_by_functions_of_python(machine):
     assert np.array_equal(total, 5 + x.sum(axis=0))
 
 
-def test_reductions_that_begin_with_something_else(machine):
+def test_a_reduction_with_an_init_kernel_gives_the_maximum(machine):
     x = np.random.default_rng(1).permutation(300).reshape(30, 10).astype("i8")
     most = np.zeros(1, "i8")
     rows, result = machine.wrap(x), machine.wrap(most)
@@ -99,7 +99,7 @@ def test_reductions_that_begin_with_something_else(machine):
     assert most[0] == 299
 
 
-def test_reductions_without_parts_of_one_shape(machine):
+def test_reductions_of_unequal_shapes_or_without_combine_are_refused(machine):
     data = machine.buffer(10)
     combine = machine.kernel("combine", lambda sum, partial: np.add(sum, partial, out=sum))
     nothing = machine.kernel("nothing", lambda *parts: None)

@@ -10,7 +10,7 @@ import pytest
 import weir
 
 
-def test_the_ten_lines(runtime, stream):
+def test_the_ten_line_example_scales_both_halves_of_an_array(runtime, stream):
     x = np.arange(1024.0)
     data = runtime.wrap(x)
 
@@ -39,7 +39,7 @@ def test_scalars_keep_their_values(runtime, stream):
 @pytest.mark.parametrize("scalar,error", [
     ("NN", TypeError), (None, TypeError), ([1], TypeError), (1j, TypeError), (2**64, OverflowError),
     (np.zeros(1), TypeError)])
-def test_what_is_no_scalar(runtime, stream, scalar, error):
+def test_values_that_cannot_be_scalars_are_refused(runtime, stream, scalar, error):
     runtime.kernel("take", lambda *scalars: None)
     with pytest.raises(error):
         stream.compute("take", [], [scalar])
@@ -55,12 +55,12 @@ def test_what_is_no_scalar(runtime, stream, scalar, error):
     (lambda s, x: s.synchronize(-1), ValueError, "not a time"),
     (lambda s, x: s.synchronize(float("nan")), ValueError, "not a time"),
 ])
-def test_wrong_arguments(runtime, stream, call, error, message):
+def test_wrong_arguments_of_stream_calls_are_refused_with_a_reason(runtime, stream, call, error, message):
     with pytest.raises(error, match=message):
         call(stream, runtime.buffer(4))
 
 
-def test_tile_kernels(runtime, stream):
+def test_the_gemm_tile_kernel_gives_the_product_of_numpy(runtime, stream):
     random = np.random.default_rng(1)
     for dtype, letter in (("f8", "d"), ("f4", "s")):
         a, b = (np.asfortranarray(random.random((6, 6)), dtype) for _ in range(2))
@@ -86,7 +86,7 @@ def test_tile_kernels_refuse_wrong_arrays(runtime, stream):
                            ["N", "N", 1.0, 0.0])
 
 
-def test_streams_wait_for_each_other():
+def test_a_stream_waits_for_an_event_of_another_stream():
     with weir.Runtime("host:cores=2") as runtime:
         first, second = (place.stream() for place in runtime.domain().partition(2, True))
         x = runtime.buffer(4)
@@ -107,7 +107,7 @@ def test_streams_wait_for_each_other():
         assert runtime.wait_any([done, later]) == 0
 
 
-def test_transfers_between_domains():
+def test_a_transfer_between_devices_copies_the_buffer():
     with weir.Runtime("host:cores=1,sim:cores=1,sim:cores=1") as runtime:
         x, y = runtime.wrap(np.arange(8.0)), runtime.buffer(8)
         _, one, two = runtime.domains
@@ -119,7 +119,7 @@ def test_transfers_between_domains():
         np.testing.assert_array_equal(y.array, x.array)
 
 
-def test_waits_have_an_end(runtime):
+def test_waits_end_with_a_timeout_error(runtime):
     if runtime.domain().virtual_time:
         pytest.skip("a thread that waits drives the time there")
     stream = runtime.domain().place(1).stream()
@@ -135,7 +135,7 @@ def test_waits_have_an_end(runtime):
     event.wait(30)
 
 
-def test_futures_and_asyncio(runtime, stream):
+def test_futures_and_await_return_or_raise_like_the_action(runtime, stream):
     x = runtime.buffer(4)
 
     @runtime.kernel
@@ -158,7 +158,7 @@ def test_futures_and_asyncio(runtime, stream):
     assert future.result(30) is None
 
 
-def test_callbacks(runtime, stream):
+def test_callbacks_get_the_status_of_their_action(runtime, stream):
     seen = []
     x = runtime.buffer(4)
     stream.compute("mem.set", [weir.write(x)], [0]).on_complete(lambda *what: seen.append(what))
@@ -169,7 +169,7 @@ def test_callbacks(runtime, stream):
     assert seen[0] == ("ok", "") and seen[1] == "kernel_error"
 
 
-def test_queue():
+def test_a_queue_gives_the_result_of_the_sequential_program():
     with weir.Runtime("host:cores=1,sim:cores=1") as runtime:
         x = np.zeros((4, 100))
         tiles = runtime.wrap(x)
@@ -194,7 +194,7 @@ def test_queue():
         np.testing.assert_array_equal(x, expected)
 
 
-def test_queue_chooses_what_it_is_told():
+def test_a_queue_uses_the_domains_and_the_place_that_a_task_names():
     with weir.Runtime("host:cores=1,sim:cores=1") as runtime:
         x = runtime.buffer(100)
         host, card = runtime.domains
@@ -211,7 +211,7 @@ def test_queue_chooses_what_it_is_told():
 HOST_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
-def test_native_kernels(runtime, stream):
+def test_a_native_function_is_called_once_and_other_values_are_refused(runtime, stream):
     calls = []
 
     @HOST_FUNCTION
@@ -228,7 +228,7 @@ def test_native_kernels(runtime, stream):
             runtime.native_kernel("wrong", wrong)
 
 
-def test_flat_kernels(runtime, stream):
+def test_a_flat_kernel_gets_shapes_and_scalars_and_its_status_is_raised(runtime, stream):
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p),
                                 ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_double))
     seen = []
@@ -250,7 +250,7 @@ def test_flat_kernels(runtime, stream):
             stream.synchronize()
 
 
-def test_numba_functions(runtime, stream):
+def test_a_numba_function_runs_as_a_flat_kernel(runtime, stream):
     numba = pytest.importorskip("numba")
     double, whole = numba.types.float64, numba.types.int64
     pointer = numba.types.CPointer
@@ -272,7 +272,7 @@ def test_numba_functions(runtime, stream):
     np.testing.assert_array_equal(data.array, expected)
 
 
-def test_names_are_taken_once(runtime):
+def test_a_kernel_name_cannot_be_taken_twice(runtime):
     runtime.kernel("mine", lambda: None)
     with pytest.raises(weir.InvalidArgumentError):
         runtime.kernel("mine", lambda: None)
@@ -293,7 +293,7 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-def test_portable_kernels(runtime, stream, cache, monkeypatch):
+def test_a_portable_kernel_computes_saxpy_and_is_compiled_once(runtime, stream, cache, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     x, y = np.arange(1000, dtype="f4"), np.ones(1000, "f4")
     buffers = [runtime.wrap(each) for each in (x, y)]
@@ -307,14 +307,14 @@ def test_portable_kernels(runtime, stream, cache, monkeypatch):
     assert len(list(cache.rglob("*.so"))) == 1
 
 
-def test_a_relative_cache_folder_is_none(tmp_path, monkeypatch):
+def test_a_relative_cache_folder_is_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert weir._portable.cache_folder() == tmp_path / ".cache" / "weir" / "python"
 
 
-def test_portable_kernels_that_are_wrong(card, cache, monkeypatch):
+def test_wrong_portable_kernels_and_a_missing_compiler_are_refused(card, cache, monkeypatch):
     runtime = card
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     for source, message in (("", "no WEIR_KERNEL"), (SAXPY.replace(")", ""), "no end")):
@@ -329,7 +329,7 @@ def test_portable_kernels_that_are_wrong(card, cache, monkeypatch):
         runtime.portable_kernel(SAXPY.replace("64", "32"), "n")
 
 
-def test_traces(card, tmp_path):
+def test_a_trace_records_the_actions_of_the_runtime(card, tmp_path):
     stream = card.domain().place(1).stream()
     x = card.buffer(1000)
     with card.trace(tmp_path / "run.json") as trace:
@@ -340,7 +340,7 @@ def test_traces(card, tmp_path):
     assert "clear" in json.dumps(events)
 
 
-def test_describing(runtime):
+def test_domains_are_described_and_unknown_ones_are_refused(runtime):
     assert runtime.domain().name in {each["name"] for each in runtime.describe()["domains"]}
     assert runtime.domain(runtime.domain().name).index == 0
     assert runtime.domain().name in repr(runtime) and "<table>" in runtime._repr_html_()
@@ -350,7 +350,7 @@ def test_describing(runtime):
     assert runtime.stats()["actions_failed"] == 0 and runtime.now() >= 0
 
 
-def test_bad_domains():
+def test_wrong_domains_of_a_runtime_are_refused():
     with pytest.raises(weir.InvalidArgumentError, match="speed"):
         weir.Runtime("sim:speed=3")
     with pytest.raises(TypeError):
@@ -359,7 +359,7 @@ def test_bad_domains():
 
 @pytest.mark.parametrize("kernel", [lambda out, a: a * 2, lambda out, a: np.sum(a),
                                     lambda out, a: out.copy()])
-def test_a_kernel_that_returns_its_result_is_told_to_write_it(runtime, stream, kernel):
+def test_a_kernel_that_returns_its_result_fails_with_a_hint_to_write_it(runtime, stream, kernel):
     out, a = runtime.wrap(np.zeros(4)), runtime.wrap(np.ones(4))
     stream.compute(runtime.kernel("double", kernel), [weir.write(out), weir.read(a)])
     with pytest.raises(weir.KernelError, match=r"'double' returned a \w+, which nothing reads: "
@@ -371,14 +371,14 @@ def test_a_kernel_that_returns_its_result_is_told_to_write_it(runtime, stream, k
 @pytest.mark.parametrize("kernel", [lambda out, a: np.multiply(a, 2, out=out),
                                     lambda out, a: np.multiply(a[1:], 2, out=out[1:]),
                                     lambda out, a: out.fill(2), lambda out, a: True])
-def test_a_kernel_may_return_what_it_wrote_to(runtime, stream, kernel):
+def test_a_kernel_that_returns_an_operand_none_or_true_succeeds(runtime, stream, kernel):
     out, a = runtime.wrap(np.zeros(4)), runtime.wrap(np.ones(4))
     stream.upload(a)
     stream.compute(runtime.kernel("double", kernel), [weir.write(out), weir.read(a)])
     stream.synchronize()
 
 
-def test_a_bound_on_what_is_in_flight(runtime):
+def test_all_kernels_run_with_a_bound_on_actions_in_flight(runtime):
     """The thread that enqueues waits, and kernels in Python run meanwhile."""
     ran = []
     runtime.kernel("note", lambda: ran.append(len(ran)))

@@ -29,7 +29,7 @@ def parts_of(page):
             re.findall(r'"source":"([^"]*)".*?"count":(\d+)', text, re.DOTALL)]
 
 
-def test_a_page_of_one_runtime(tmp_path):
+def test_a_trace_page_holds_the_actions_of_one_runtime(tmp_path):
     page = tmp_path / "run.html"
     with weir.Runtime(CARD) as runtime:
         with runtime.trace(page) as trace:
@@ -40,7 +40,7 @@ def test_a_page_of_one_runtime(tmp_path):
     assert "critical_path_s" in trace._repr_html_()
 
 
-def test_a_page_of_all_runtimes(tmp_path):
+def test_a_trace_page_of_all_runtimes_holds_a_part_for_each(tmp_path):
     page = tmp_path / "all.html"
     with weir.Runtime(CARD) as before:
         work(before, "unseen")[0].synchronize()
@@ -71,14 +71,14 @@ def test_other_formats_have_a_file_for_each_runtime(tmp_path, name):
     assert [each["actions"] for each in trace.summaries] == [2, 2]
 
 
-def test_only_figures():
+def test_a_trace_without_a_file_has_a_summary():
     with weir.trace() as trace:
         with weir.Runtime(CARD) as runtime:
             work(runtime)
     assert trace.summary["actions"] == 2 and trace.summary["transfer_s"] > 0
 
 
-def test_long_names_that_end_within_a_letter():
+def test_a_long_place_name_cut_within_a_letter_is_readable():
     with weir.Runtime("host:cores=1") as runtime:
         x = runtime.wrap(np.arange(100_000.0)[::-1].copy())
         sort = runtime.kernel("sort", lambda part: part.sort())
@@ -88,7 +88,7 @@ def test_long_names_that_end_within_a_letter():
     assert trace.summary["busiest_place"].startswith("\u00e9" * 31)
 
 
-def test_failures_are_raised_and_written(tmp_path):
+def test_a_failure_inside_a_trace_is_raised_and_recorded(tmp_path):
     page = tmp_path / "run.html"
     with weir.Runtime(CARD) as runtime:
         with pytest.raises(weir.KernelError, match="bad"), runtime.trace(page):
@@ -102,7 +102,7 @@ def test_failures_are_raised_and_written(tmp_path):
     assert parts_of(page) == [("run.html", 3)]
 
 
-def test_what_cannot_be_written(tmp_path):
+def test_a_trace_to_a_missing_folder_fails_and_an_empty_one_writes_no_file(tmp_path):
     with weir.Runtime(CARD) as runtime:
         with pytest.raises(weir.InvalidArgumentError, match="nowhere"):
             with runtime.trace(tmp_path / "nowhere" / "run.html"):
@@ -112,7 +112,7 @@ def test_what_cannot_be_written(tmp_path):
     assert trace.summary == {} and list(tmp_path.iterdir()) == []
 
 
-def test_what_notebooks_show():
+def test_notebook_views_show_names_shapes_and_states():
     runtime = weir.Runtime("host:cores=1")
     x = runtime.wrap(np.zeros((3, 4)), "<x>")
     queue = runtime.queue(name="tasks")

@@ -41,7 +41,7 @@ def classes_of(module):
             if inspect.isclass(each) and each.__module__ == module.__name__]
 
 
-def test_the_stub_has_what_the_module_has(stub):
+def test_the_stub_has_every_name_of_the_module(stub):
     tree = ast.parse((PACKAGE / "_weir.pyi").read_text())
     written = {each.name: each for each in tree.body
                if isinstance(each, (ast.ClassDef, ast.FunctionDef))}
@@ -55,7 +55,7 @@ def test_the_stub_has_what_the_module_has(stub):
             assert not missing, f"{name} lacks {missing} in the stub"
 
 
-def test_the_types_of_the_stub_exist(stub):
+def test_all_types_in_the_stub_can_be_resolved(stub):
     seen = 0
     for space in [stub, *(each for each in vars(stub).values() if inspect.isclass(each))]:
         if getattr(space, "__module__", "_weir") not in ("_weir", "builtins"):
@@ -69,7 +69,7 @@ def test_the_types_of_the_stub_exist(stub):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_functions_of_python_say_all(stub, name):
+def test_python_functions_have_types_for_all_parameters_and_results(stub, name):
     module = importlib.import_module(f"weir.{name}")
     spaces = [module, *classes_of(module)]
     for space in spaces:
@@ -85,7 +85,7 @@ def test_functions_of_python_say_all(stub, name):
                 assert "return" in hints, f"{function.__qualname__} says not what it returns"
 
 
-def test_all_is_all():
+def test_every_public_name_of_the_package_is_exported_in_all():
     assert len(weir.__all__) == len(set(weir.__all__))
     for name in weir.__all__:
         assert getattr(weir, name) is not None

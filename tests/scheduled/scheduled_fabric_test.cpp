@@ -73,7 +73,7 @@ std::vector<std::string> order(std::uint64_t seed, std::uint64_t schedule, bool 
   return received;
 }
 
-TEST(ScheduledFabric, ASeedIsOneOrderOnAllSchedules) {
+TEST(ScheduledFabric, DeliverySeed_DeterminesTheMessageOrderOnAllSchedules) {
   for (const bool early : {false, true}) {
     for (const bool polls : {false, true}) {
       std::vector<std::string> before;
@@ -126,7 +126,7 @@ void take_tickets(weir_fabric& fabric, std::int64_t& last) {
   fabric.destroy_window(&counter);
 }
 
-TEST(ScheduledFabric, AThreadThatHasItsAnswerAndHasNotSeenIt_IsNoStall) {
+TEST(ScheduledFabric, ThreadWithUnreadReply_IsNotReportedAsDeadlock) {
   for (std::uint64_t schedule = 1; schedule <= 100; ++schedule) {
     std::int64_t taken[2] = {0, 0};
     ASSERT_EQ(
@@ -138,7 +138,7 @@ TEST(ScheduledFabric, AThreadThatHasItsAnswerAndHasNotSeenIt_IsNoStall) {
   }
 }
 
-TEST(ScheduledFabric, AllThreadsOfAllRanksWait_IsAStall) {
+TEST(ScheduledFabric, AllThreadsOfAllRanksWait_DeadlockIsReported) {
   for (std::uint64_t schedule = 1; schedule <= 20; ++schedule) {
     const std::string wrong = wrong_on(schedule, 2, [](weir_fabric& fabric) {
       sys::Thread("ended", [&] { fabric.port().progress(); }).join();
@@ -163,7 +163,7 @@ TEST(ScheduledFabric, AllThreadsOfAllRanksWait_IsAStall) {
 }
 
 /// The first rank waits for the second outside of the fabric, and that for a message of the third.
-TEST(ScheduledFabric, ARankThatWaitsOutside_GoesOnWithoutTheSeed) {
+TEST(ScheduledFabric, RankWaitingOutsideTheFabric_DoesNotBlockDelivery) {
   sys::Atomic<std::uint32_t> received{0};
   EXPECT_EQ(wrong_on(1, 3,
                      [&](weir_fabric& fabric) {

@@ -27,12 +27,12 @@ Plan source_of_one_epoch(std::uint64_t seed) {
   return plan;
 }
 
-TEST(ScheduledPipelines, EndTheLastEpochAfterLastWords) {
+TEST(ScheduledPipelines, ItemsPutAtTheEndOfAStage_PrecedeTheEndOfTheLastEpoch) {
   schedule::run_trials("scheduled_pipelines", "sources", kPipelines, source_of_one_epoch,
                        [](const Plan& plan) { return Trial(plan).run(); });
 }
 
-TEST(ScheduledPipelines, KeepTheOrder) {
+TEST(ScheduledPipelines, OrderedStage_KeepsTheOrderOfItems) {
   const std::uint64_t first = schedule::setting("WEIR_TEST_SEED", 1);
   const std::uint64_t count = schedule::setting("WEIR_TEST_PROGRAMS", kPipelines);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

@@ -114,7 +114,7 @@ TEST(ScheduledPrograms, EqualTheirSequentialExecution) {
               grouped(switches).c_str());
 }
 
-TEST(ScheduledPrograms, RecordingsReplay) {
+TEST(ScheduledPrograms, RecordedSchedule_ReplaysIdentically) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Platform& platform = platform_of(seed);
     const Program program = ordered(plan_program(seed, platform), platform);
@@ -144,7 +144,7 @@ void run_file(const std::filesystem::path& file) {
   schedule::on_each_schedule(found.strategy, found.schedule_seed, options, run);
 }
 
-TEST(ScheduledCorpus, ProgramsThatOnceFailed) {
+TEST(ScheduledCorpus, ProgramsThatOnceFailed_EqualTheirSequentialExecution) {
   const std::string only = setting("WEIR_TEST_REPLAY");
   if (!only.empty()) {
     run_file(only);

@@ -64,7 +64,7 @@ void run_file(const std::filesystem::path& file) {
       [&](const schedule::Options& on) { ASSERT_EQ(run_once(found.plan, on), "") << file; });
 }
 
-TEST(ScheduledQueues, ProgramsThatOnceFailed) {
+TEST(ScheduledQueues, ProgramsThatOnceFailed_EqualTheirSequentialExecution) {
   const std::string only = model::setting("WEIR_TEST_REPLAY");
   if (!only.empty()) {
     run_file(only);

@@ -5,7 +5,7 @@
 namespace weir::random_share {
 namespace {
 
-TEST(ScheduledShares, DoEveryItemOnce) {
+TEST(ScheduledShares, RandomFaults_ShareDoesAllItemsOrReportsTheFailure) {
   schedule::run_trials("scheduled_shares", "shares", 1'000, plan_of,
                        [](const Plan& plan) { return Trial(plan).run(); });
 }

@@ -33,7 +33,7 @@ std::uint32_t add_carelessly() {
   return word.load();
 }
 
-TEST(Scheduler, FindsEveryOutcomeOfARace) {
+TEST(Scheduler, ManySeeds_ShowBothLostAndCompleteUpdatesOfARace) {
   for (const Strategy strategy : {Strategy::random, Strategy::priorities}) {
     std::set<std::uint32_t> sums;
     for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
@@ -44,7 +44,7 @@ TEST(Scheduler, FindsEveryOutcomeOfARace) {
   }
 }
 
-TEST(Scheduler, DoesTheSameForTheSameSeed) {
+TEST(Scheduler, SameSeed_GivesTheSameSchedule) {
   std::set<std::uint64_t> hashes;
   for (const Strategy strategy : {Strategy::random, Strategy::priorities}) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -58,7 +58,7 @@ TEST(Scheduler, DoesTheSameForTheSameSeed) {
   EXPECT_GT(hashes.size(), 50u) << "different seeds are to be different schedules";
 }
 
-TEST(Scheduler, ReplaysARecording) {
+TEST(Scheduler, RecordedSchedule_ReplaysIdentically) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Options options = with_seed(seed, seed % 2 == 0 ? Strategy::random : Strategy::priorities);
     options.record = true;
@@ -73,7 +73,7 @@ TEST(Scheduler, ReplaysARecording) {
   }
 }
 
-TEST(Scheduler, LetsTimePassWhenAllWait) {
+TEST(Scheduler, AllThreadsWait_VirtualTimeAdvances) {
   const Summary summary = run(with_seed(1), [] {
     const std::int64_t start = sys::now_ns();
     sys::sleep_until(start + 3'600'000'000'000);
@@ -87,7 +87,7 @@ TEST(Scheduler, LetsTimePassWhenAllWait) {
   EXPECT_GT(summary.virtual_ns, 3'600'000'000'000);
 }
 
-TEST(Scheduler, KeepsMutexesExclusive) {
+TEST(Scheduler, ContendedMutex_HasOneHolderAtATime) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     run(with_seed(seed), [] {
       sys::Mutex mutex;
@@ -109,7 +109,7 @@ TEST(Scheduler, KeepsMutexesExclusive) {
   }
 }
 
-TEST(Scheduler, NamesThreadsThatWaitForEver) {
+TEST(Scheduler, AllThreadsBlocked_ExitReportNamesTheThread) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run(with_seed(7),
                   [] {
@@ -121,7 +121,7 @@ TEST(Scheduler, NamesThreadsThatWaitForEver) {
               testing::ExitedWithCode(kStuck), "every thread waits(.|\n)*'sleeper': blocked");
 }
 
-TEST(Scheduler, NamesAThreadThatPollsForEver) {
+TEST(Scheduler, ThreadThatPollsForever_IsReportedAsStuck) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run(with_seed(7),
                   [] {
@@ -132,7 +132,7 @@ TEST(Scheduler, NamesAThreadThatPollsForEver) {
 }
 
 /// A sleeper that looks for work before it says that it will sleep: the wake-up may get lost.
-TEST(Scheduler, FindsALostWakeUp) {
+TEST(Scheduler, LostWakeUp_IsReportedAsABlockedThread) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

@@ -42,7 +42,7 @@ class Watched : public testing::Test {
 
 class Watchdog : public Watched, public testing::WithParamInterface<const char*> {};
 
-TEST_P(Watchdog, SpeaksOnceOfEachStop) {
+TEST_P(Watchdog, KernelLongerThanTheTimeout_IsReportedOnce) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [](const Runtime& runtime, const Stream& stream) {
       const Kernel minute =
@@ -54,7 +54,7 @@ TEST_P(Watchdog, SpeaksOnceOfEachStop) {
   }
 }
 
-TEST_P(Watchdog, SaysNothingWhileThingsMove) {
+TEST_P(Watchdog, ActionsWithinTheTimeout_AreNotReported) {
   std::size_t actions = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [&](const Runtime& runtime, const Stream& stream) {
@@ -72,7 +72,7 @@ TEST_P(Watchdog, SaysNothingWhileThingsMove) {
 }
 
 /// Its workers are actions that last as long as it does, but items end.
-TEST_F(Watched, SaysNothingWhileAPipelineMoves) {
+TEST_F(Watched, PipelineItemsWithinTheTimeout_CauseNoReport) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [](const Runtime&, const Stream&) {
       const Runtime host("host:cores=1");
@@ -91,7 +91,7 @@ TEST_F(Watched, SaysNothingWhileAPipelineMoves) {
   }
 }
 
-TEST_P(Watchdog, SaysNothingWhenNothingIsInFlight) {
+TEST_P(Watchdog, NothingInFlight_CausesNoReport) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto program = [](const Runtime& runtime, const Stream& stream) {
       stream.compute(runtime.kernel("nothing", [](const Call&) {}), {});

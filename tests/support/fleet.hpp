@@ -1,6 +1,7 @@
-// Ranks of one process: one for the test, the others serve it.
+// Ranks of one process: one for the test, the others serve it, or all run the same program.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include <gtest/gtest.h>
 #include <weir/fabric.h>
 #include <weir/rank.h>
 #include <weir/weir.hpp>
@@ -72,5 +74,19 @@ class Fleet {
   std::string message_;
   std::thread thread_;
 };
+
+/// Runs a program on two ranks. An exception of the program fails the test.
+inline void on_two_ranks(std::function<void(weir_fabric*)> program) {
+  const auto run = [](weir_fabric* fabric, void* payload) {
+    try {
+      (*static_cast<std::function<void(weir_fabric*)>*>(payload))(fabric);
+      return WEIR_STATUS_OK;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "rank " << weir_fabric_rank(fabric) << ": " << error.what();
+      return WEIR_STATUS_INTERNAL;
+    }
+  };
+  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, run, &program), WEIR_STATUS_OK) << weir_last_error();
+}
 
 }  // namespace weir

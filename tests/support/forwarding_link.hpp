@@ -1,6 +1,7 @@
 // A link that does what another one does: tests change a part of it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,20 @@ class ForwardingLink : public Link {
 
  protected:
   const std::unique_ptr<Link> link_;
+};
+
+/// Counts how often it is asked for packets.
+class PolledLink final : public ForwardingLink {
+ public:
+  PolledLink(std::unique_ptr<Link> link, std::atomic<int>& receives)
+      : ForwardingLink(std::move(link)), receives_(receives) {}
+  bool receive(PacketSink& sink) noexcept override {
+    ++receives_;
+    return link_->receive(sink);
+  }
+
+ private:
+  std::atomic<int>& receives_;
 };
 
 }  // namespace weir::rt::test

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <initializer_list>
 #include <latch>
+#include <string>
 
 #include <weir/weir.hpp>
 
@@ -42,6 +43,17 @@ weir_status status_of(Code code) {
     return WEIR_STATUS_OK;
   } catch (const Error& error) {
     return error.status();
+  }
+}
+
+/// "STATUS: message" of the weir::Error that code throws, "OK" without one.
+template <class Code>
+std::string failure_of(Code code) {
+  try {
+    code();
+    return "OK";
+  } catch (const Error& error) {
+    return weir_status_name(error.status()) + std::string(": ") + error.what();
   }
 }
 

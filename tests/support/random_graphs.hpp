@@ -13,20 +13,11 @@
 
 #include <weir/graph.hpp>
 
+#include "gate.hpp"
+
 namespace weir {
 
 constexpr std::size_t kCells = 16;
-
-/// The status and message of the Error that code throws, "OK" without one.
-template <class Code>
-std::string failure_of(Code code) {
-  try {
-    code();
-    return "OK";
-  } catch (const Error& error) {
-    return weir_status_name(error.status()) + std::string(": ") + error.what();
-  }
-}
 
 /// A call: it mixes what it reads, its number and a parameter into each cell that it writes.
 struct Step {

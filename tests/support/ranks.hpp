@@ -90,4 +90,11 @@ inline void on_ranks(InprocHub& hub, Rank ranks, ProgressBy progress,
   on_ranks(hub, ranks, progress, program, membership(lost_after_ns));
 }
 
+/// Runs a program for each rank.
+inline void on_ranks(InprocHub& hub, ProgressBy progress,
+                     const std::vector<std::function<void(Port&)>>& programs) {
+  on_ranks(hub, static_cast<Rank>(programs.size()), progress,
+           [&](Port& port) { programs[port.rank()](port); });
+}
+
 }  // namespace weir::rt::test

@@ -7,13 +7,13 @@
 namespace weir::apps {
 namespace {
 
-TEST(AppStreams, DealEqualPartsRoundRobin) {
+TEST(AppStreams, EqualParts_AreDealtRoundRobinInProportionToCores) {
   const weir::Runtime runtime("sim:clock=virtual,cores=2,sim:clock=virtual,cores=1");
   const AppStreams app_streams(runtime, {.places = 1, .streams = 1});
   EXPECT_EQ(app_streams.deal(6), (std::vector<std::size_t>{0, 0, 1, 0, 0, 1}));
 }
 
-TEST(AppStreams, DealUnequalPartsByTheirWork) {
+TEST(AppStreams, UnequalParts_AreDealtForEqualLoads) {
   const weir::Runtime runtime("sim:clock=virtual,cores=1,sim:clock=virtual,cores=1");
   const AppStreams app_streams(runtime, {.places = 1, .streams = 1});
   std::vector<double> work;
@@ -26,7 +26,7 @@ TEST(AppStreams, DealUnequalPartsByTheirWork) {
   EXPECT_EQ(loads[1], 32);
 }
 
-TEST(AppStreams, DealLessToAPlaceThatCopies) {
+TEST(AppStreams, PlaceThatMustCopy_GetsFewerParts) {
   const weir::Runtime runtime("host:cores=1,sim:cores=1");
   const AppStreams app_streams(runtime, {.places = 1, .streams = 1});
   const std::vector<double> work(12, 1);

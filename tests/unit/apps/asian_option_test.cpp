@@ -20,6 +20,8 @@
 #include "asian_option/paths.wk"
 #include "asian_option/valuation.hpp"
 #include "common/input_error.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 #if __has_include(<Random123/philox.h>)
 #include <Random123/philox.h>
@@ -37,7 +39,7 @@ Block philox(const Block& c, std::uint32_t key0, std::uint32_t key1) {
 }
 
 /// The known answers that come with Random123.
-TEST(AsianOptionPhilox, GivesTheKnownAnswers) {
+TEST(AsianOptionPhilox, Random123TestVectors_GiveTheKnownAnswers) {
   constexpr std::uint32_t all = 0xffffffff;
   EXPECT_EQ(philox({0, 0, 0, 0}, 0, 0), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({all, all, all, all}, all, all),
@@ -68,7 +70,7 @@ double relative_error(double value, double expected) {
   return std::fabs(value - expected) / std::fabs(expected);
 }
 
-TEST(AsianOptionFunctions, AreAsExactAsDoublesAre) {
+TEST(AsianOptionFunctions, ExpLogSinCos_MatchLibmWithinThreeUlps) {
   constexpr double kRounding = 6e-16;  // under three units in the last place
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> wide(-50, 50), narrow(-0.785398, 0.785398);
@@ -87,7 +89,7 @@ TEST(AsianOptionFunctions, AreAsExactAsDoublesAre) {
   EXPECT_EQ(exp_of(1e9), exp_of(700));
 }
 
-TEST(AsianOptionNormals, AreThoseOfBoxAndMuller) {
+TEST(AsianOptionNormals, AnglesOfAllQuadrants_MatchTheBoxMullerTransform) {
   std::mt19937 random(5);
   const double two_pi = 2 * std::acos(-1.0);
   const std::uint32_t quarters[] = {0,          0x1fffffff, 0x20000000, 0x40000000, 0x60000000,
@@ -103,7 +105,7 @@ TEST(AsianOptionNormals, AreThoseOfBoxAndMuller) {
 }
 
 /// One step makes the average the asset: then the geometric price is that of Black and Scholes.
-TEST(AsianOptionClosedForm, IsBlackAndScholesForOneStep) {
+TEST(AsianOptionClosedForm, OneStep_PriceAndOddsAreThoseOfBlackScholes) {
   Option option{.spot = 42,
                 .strike = 40,
                 .rate = 0.1,
@@ -118,7 +120,7 @@ TEST(AsianOptionClosedForm, IsBlackAndScholesForOneStep) {
   EXPECT_NEAR(geometric_odds(option), 0.2651, 1e-4);
 }
 
-TEST(AsianOptionClosedForm, KeepsParity) {
+TEST(AsianOptionClosedForm, FixedAndFloatingStrike_SatisfyPutCallParity) {
   for (const bool floating : {false, true}) {
     Option call{.spot = 100,
                 .strike = 90,
@@ -176,7 +178,7 @@ Sample sampled_book(double strike, std::size_t paths, std::uint64_t seed) {
 }
 
 /// In the money, at it, and where about a hundred, fifty, five and hardly one of the samples pay.
-TEST(AsianOptionDeviations, AreSmallForWhatIsRight) {
+TEST(AsianOptionDeviations, CorrectEstimates_DeviateWithinTheLimit) {
   constexpr std::pair<double, std::size_t> kBooks[] = {
       {0.7, 400}, {1, 400}, {1.4, 4400}, {1.4, 2600}, {1.4, 240}, {1.4, 20}, {1.9, 200}, {0.7, 4}};
   for (const auto& [strike, paths] : kBooks) {
@@ -188,7 +190,7 @@ TEST(AsianOptionDeviations, AreSmallForWhatIsRight) {
   }
 }
 
-TEST(AsianOptionDeviations, AreLargeForWhatIsWrong) {
+TEST(AsianOptionDeviations, DoubledZeroOrNanEstimates_FailTheLimit) {
   for (const std::size_t paths : {100000U, 240U, 60U}) {
     const double strike = 1.4;
     Sample book = sampled_book(strike, paths, 1);
@@ -209,17 +211,13 @@ TEST(AsianOptionDeviations, AreLargeForWhatIsWrong) {
 }
 
 std::string refusal(const std::string& text) {
-  const std::string path = testing::TempDir() + "weir_book.csv";
+  const TemporaryFolder folder;
+  const std::string path = folder.path("book.csv");
   std::ofstream(path) << text;
-  try {
-    read_book(path);
-    return "";
-  } catch (const InputError& error) {
-    return error.what();
-  }
+  return thrown_by<InputError>([&] { read_book(path); });
 }
 
-TEST(AsianOptionBook, RefusesTablesItCannotUse) {
+TEST(AsianOptionBook, MissingRowsOrWrongColumns_AreRefusedWithTheReason) {
   const std::string names = "spot,strike,rate,volatility,maturity,steps,paths";
   EXPECT_NE(refusal("").find("no option"), std::string::npos);
   EXPECT_NE(refusal(names + "\n").find("no option"), std::string::npos);

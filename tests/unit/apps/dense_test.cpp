@@ -10,7 +10,7 @@
 namespace weir::apps {
 namespace {
 
-TEST(Norm, HoldsWhereTheSquaresAreNoDoubles) {
+TEST(Norm, SquaresOverflowOrUnderflow_NormIsExact) {
   for (const double size : {1e-300, 1e-160, 1.0, 1e160, 1e300}) {
     Matrix<double> matrix(1, 2);
     matrix(0, 0) = 3 * size;
@@ -20,13 +20,13 @@ TEST(Norm, HoldsWhereTheSquaresAreNoDoubles) {
   }
 }
 
-TEST(Norm, OfWhatIsWrongIsNotZero) {
+TEST(Norm, NonzeroOverZeroOrNan_RelativeErrorIsInfiniteOrNan) {
   EXPECT_EQ(relative(0, 0), 0);
   EXPECT_EQ(relative(1, 0), std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(relative(std::nanl(""), 1)));
 }
 
-TEST(Worse, KeepsWhatIsNoNumber) {
+TEST(Worse, ReturnsTheLargerErrorOrNanIfEitherIsNan) {
   const double nan = std::nan("");
   EXPECT_EQ(worse(1, 2), 2);
   EXPECT_EQ(worse(2, 1), 2);

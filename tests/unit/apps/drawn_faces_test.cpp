@@ -23,7 +23,7 @@ std::vector<Box> faces_of(const ColourImage& image) {
   return group(candidates, 3);
 }
 
-TEST(DrawnFaces, AreFoundAndNothingElse) {
+TEST(DrawnFaces, EveryFace_IsDetectedOnceWithoutFalsePositives) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const DrawnPicture drawn = draw_faces(seed);
     std::vector<Box> found = faces_of(drawn.image);
@@ -39,7 +39,7 @@ TEST(DrawnFaces, AreFoundAndNothingElse) {
   }
 }
 
-TEST(DrawnFaces, AreNotFoundWhereTheyAreNot) {
+TEST(DrawnFaces, BlankPicture_HasNoFacesAndUnlikeBoxesDoNotMatch) {
   ColourImage empty{480, 320, std::vector<std::uint8_t>(std::size_t{3} * 480 * 320, 120)};
   EXPECT_TRUE(faces_of(empty).empty());
   EXPECT_FALSE(is_about({0, 0, 60, 60}, {40, 0, 60, 60}));
@@ -47,7 +47,7 @@ TEST(DrawnFaces, AreNotFoundWhereTheyAreNot) {
   EXPECT_TRUE(is_about({5, 3, 56, 56}, {0, 0, 60, 60}));
 }
 
-TEST(DrawnFaces, AreTheSameForTheSameSeed) {
+TEST(DrawnFaces, EqualSeeds_DrawEqualPicturesAndOthersDiffer) {
   EXPECT_EQ(draw_faces(7).image.colours, draw_faces(7).image.colours);
   EXPECT_EQ(draw_faces(7).faces, draw_faces(7).faces);
   EXPECT_NE(draw_faces(7).faces, draw_faces(8).faces);

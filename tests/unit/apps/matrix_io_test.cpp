@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +18,8 @@
 #include <unistd.h>
 
 #include "common/dense.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir::apps {
 namespace {
@@ -34,12 +35,7 @@ Matrix<T> parse(const std::string& bytes, const ReadLimits& limits = small) {
 }
 
 std::string error_of(const std::string& bytes, const ReadLimits& limits = small) {
-  try {
-    parse(bytes, limits);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return thrown_by<InputError>([&] { parse(bytes, limits); });
 }
 
 /// Returns the elements column by column.
@@ -78,16 +74,8 @@ std::string npy(const std::string& descr, bool fortran, const std::string& shape
       data, version);
 }
 
-class Files : public testing::Test {
+class Files : public testing::Test, public TemporaryFolder {
  protected:
-  Files() {
-    std::string pattern = testing::TempDir() + "matrix_io.XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-
   std::string put(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
@@ -98,31 +86,13 @@ class Files : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  std::size_t files() const {
-    const std::filesystem::directory_iterator begin(folder_);
-    return static_cast<std::size_t>(std::distance(begin, {}));
-  }
-
   static std::string error_of_reading(const std::string& path) {
-    try {
-      read_matrix<double>(path);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
+    return thrown_by<InputError>([&] { read_matrix<double>(path); });
   }
 
   static std::string error_of_writing(const std::string& path, const Matrix<double>& matrix) {
-    try {
-      write_matrix(path, matrix);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
+    return thrown_by<InputError>([&] { write_matrix(path, matrix); });
   }
-
- private:
-  std::string folder_;
 };
 
 Matrix<double> numbers(std::size_t rows, std::size_t columns) {
@@ -153,7 +123,7 @@ TEST(Matrix, IsZeroAlignedAndColumnMajor) {
   }
 }
 
-TEST(Matrix, ColumnsOfTilesHaveAStrideOfAnOddNumberOfLines) {
+TEST(Matrix, MatrixOfTiles_ColumnStrideIsAnOddNumberOfCacheLines) {
   for (const std::size_t rows : {1u, 8u, 60u, 64u, 4096u}) {
     Matrix<double> matrix = make_matrix_of_tiles<double>(rows, 3, 1);
     EXPECT_GE(matrix.leading_dimension(), rows);
@@ -172,7 +142,7 @@ TEST(Matrix, ColumnsOfTilesHaveAStrideOfAnOddNumberOfLines) {
   }
 }
 
-TEST(Matrix, MovesAndLeavesAnEmptyOne) {
+TEST(Matrix, Move_TransfersElementsAndEmptiesTheSource) {
   Matrix<double> source(2, 3);
   source(1, 2) = 4;
   const double* data = source.data();
@@ -185,13 +155,13 @@ TEST(Matrix, MovesAndLeavesAnEmptyOne) {
   EXPECT_EQ(target.columns(), 0u);  // NOLINT(bugprone-use-after-move)
 }
 
-TEST(Matrix, RefusesASizeThatOverflows) {
+TEST(Matrix, SizeThatOverflows_ThrowsBadAlloc) {
   constexpr std::size_t large = std::size_t{1} << 33;
   EXPECT_THROW(Matrix<double>(large, large), std::bad_alloc);
   EXPECT_THROW(Matrix<double>(1, std::numeric_limits<std::size_t>::max() / 8), std::bad_alloc);
 }
 
-TEST(Matrix, TakesNoMemoryUntilItIsTouched) {
+TEST(Matrix, UntouchedElements_TakeNoPhysicalMemory) {
 #ifdef WEIR_SANITIZED
   GTEST_SKIP() << "the sanitizer takes memory of its own for it";
 #endif
@@ -216,7 +186,7 @@ TEST(MatrixMarket, ExpandsSymmetricArrays) {
             (std::vector<double>{0, 1, 2, -1, 0, 3, -2, -3, 0}));
 }
 
-TEST(MatrixMarket, ExpandsSymmetryBeyondOneTile) {
+TEST(MatrixMarket, SymmetricArrayLargerThanATile_IsExpanded) {
   constexpr std::size_t n = 70;
   std::string body = "70 70\n";
   for (std::size_t j = 0; j < n; ++j) {
@@ -230,7 +200,7 @@ TEST(MatrixMarket, ExpandsSymmetryBeyondOneTile) {
   }
 }
 
-TEST(MatrixMarket, ReadsCoordinates) {
+TEST(MatrixMarket, Coordinates_SetListedEntriesAndZeroTheRest) {
   EXPECT_EQ(elements(parse(market("coordinate real general", "2 2 2\n2 1 1.5\n1 2 -2\n"))),
             (std::vector<double>{0, 1.5, -2, 0}));
   EXPECT_EQ(elements(parse(market("coordinate pattern general", "2 2 1\n1 2\n"))),
@@ -239,7 +209,7 @@ TEST(MatrixMarket, ReadsCoordinates) {
             (std::vector<double>{0, 0}));
 }
 
-TEST(MatrixMarket, MirrorsCoordinatesOfEitherTriangle) {
+TEST(MatrixMarket, SymmetricCoordinatesOfEitherTriangle_AreMirrored) {
   EXPECT_EQ(elements(parse(market("coordinate real symmetric", "2 2 2\n2 1 3\n2 2 4\n"))),
             (std::vector<double>{0, 3, 3, 4}));
   EXPECT_EQ(elements(parse(market("coordinate integer symmetric", "2 2 1\n1 2 3\n"))),
@@ -248,14 +218,14 @@ TEST(MatrixMarket, MirrorsCoordinatesOfEitherTriangle) {
             (std::vector<double>{0, 3, -3, 0}));
 }
 
-TEST(MatrixMarket, AddsDuplicates) {
+TEST(MatrixMarket, DuplicateCoordinates_AreSummed) {
   EXPECT_EQ(elements(parse(market("coordinate real general", "1 2 3\n1 1 1\n1 2 5\n1 1 2\n"))),
             (std::vector<double>{3, 5}));
   EXPECT_EQ(elements(parse(market("coordinate pattern symmetric", "2 2 2\n2 1\n2 1\n"))),
             (std::vector<double>{0, 2, 2, 0}));
 }
 
-TEST(MatrixMarket, ReadsIntegersOfFullWidth) {
+TEST(MatrixMarket, IntegersOf64Bits_AreReadAndLargerOnesRefused) {
   const std::string most = "18446744073709551615\n";
   EXPECT_EQ(parse(market("array unsigned-integer general", "1 1\n" + most))(0, 0), 0x1p64);
   EXPECT_EQ(parse(market("array integer general", "1 1\n-9223372036854775808\n"))(0, 0), -0x1p63);
@@ -286,7 +256,7 @@ TEST(MatrixMarket, ReadsNumbersAsPythonDoes) {
   EXPECT_TRUE(std::signbit(value("-0")));
 }
 
-TEST(MatrixMarket, RefusesWhatIsNotANumber) {
+TEST(MatrixMarket, MalformedNumber_IsRefusedWithItsLine) {
   for (const std::string text : {"x", "1x", "1.5.2", "+-1", "--1", "+", "-", ".", "1e", "0x10",
                                  "1_0", "1,5", "nan(1)", "infin", "1.0D+00", "\"1\""}) {
     EXPECT_EQ(error_of(market("array real general", "1 1\n" + text + "\n")),
@@ -300,13 +270,13 @@ TEST(MatrixMarket, RefusesWhatIsNotANumber) {
             "m:3: found '1.0', expected a row");
 }
 
-TEST(MatrixMarket, RoundsToSinglePrecision) {
+TEST(MatrixMarket, ReadAsFloat_RoundsToSinglePrecision) {
   const auto matrix = parse<float>(market("array real general", "3 1\n0.1\n1e39\n16777217\n"));
   EXPECT_EQ(elements(matrix),
             (std::vector<float>{0.1f, std::numeric_limits<float>::infinity(), 16777216.0f}));
 }
 
-TEST(MatrixMarket, ToleratesBlanksCommentsAndLineEndings) {
+TEST(MatrixMarket, ExtraBlanksCommentsAndCarriageReturns_AreIgnored) {
   const std::string loose =
       "%%MatrixMarket  MATRIX Array\tReal GENERAL \r\n"
       "% a comment\r\n\r\n%\n  \t\n 2  1 \r\n"
@@ -388,14 +358,14 @@ TEST(MatrixMarket, NamesTheLineOfABadEntry) {
             "m:3: found 0.5 on the diagonal, expected 0 as the file is skew-symmetric");
 }
 
-TEST(MatrixMarket, ShowsWhatItFoundShortAndPrintable) {
+TEST(MatrixMarket, UnprintableOrLongToken_IsEscapedOrTruncatedInTheMessage) {
   EXPECT_EQ(error_of(market("array real general", "1 1\n\x1b[31m\x01\n")),
             "m:3: found '\\x1b[31m\\x01', expected a number");
   EXPECT_EQ(error_of(market("array real general", "1 1\n" + std::string(500, 'y') + "\n")),
             "m:3: found '" + std::string(32, 'y') + "...', expected a number");
 }
 
-TEST(MatrixMarket, RefusesAHugeSizeBeforeTakingMemory) {
+TEST(MatrixMarket, MatrixOverTheMemoryLimit_IsRefused) {
   EXPECT_EQ(error_of(market("array real general", "4000000000 4000000000\n1\n"), ReadLimits{}),
             "m:2: found a matrix of 4000000000 x 4000000000, which takes over 2^64 bytes, "
             "expected at most " +
@@ -426,7 +396,7 @@ TEST(MatrixMarket, ReadsEmptyMatrices) {
   EXPECT_EQ(parse(market("array real skew-symmetric", "1 1\n"))(0, 0), 0.0);
 }
 
-TEST(Npy, ReadsBothOrdersOfStorage) {
+TEST(Npy, FortranOrCOrder_IsReadIntoColumnMajorOrder) {
   const std::string data = raw<double>({1, 2, 3, 4, 5, 6});
   EXPECT_EQ(elements(parse(npy("<f8", true, "(2, 3)", data))),
             (std::vector<double>{1, 2, 3, 4, 5, 6}));
@@ -434,7 +404,7 @@ TEST(Npy, ReadsBothOrdersOfStorage) {
             (std::vector<double>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(Npy, ReadsEveryVersion) {
+TEST(Npy, FormatVersions1To3_AreRead) {
   for (const int version : {1, 2, 3}) {
     EXPECT_EQ(parse(npy("<f8", true, "(1, 1)", raw<double>({7}), version))(0, 0), 7.0);
   }
@@ -492,7 +462,7 @@ TEST(Npy, ConvertsMatricesOfManyTiles) {
   }
 }
 
-TEST(Npy, ReadsAnyLayoutOfTheHeader) {
+TEST(Npy, HeaderWithOtherKeyOrderQuotesOrBlanks_IsRead) {
   const std::string data = raw<double>({5});
   for (const std::string header :
        {"{\"shape\":(1,1),\"descr\":\"<f8\",\"fortran_order\":False}",
@@ -559,7 +529,7 @@ TEST(Npy, NamesTheByteOfABadShape) {
             "m: byte 21: found '99999999999999999999', expected the length of a dimension");
 }
 
-TEST(Npy, RefusesOtherElementTypes) {
+TEST(Npy, UnsupportedElementType_IsRefusedWithTheSupportedOnes) {
   const std::string expected = "expected f4, f8, i1 to i8 or u1 to u8 after a byte order < or >";
   for (const std::string descr : {"<f2", "<f16", "<c8", "|b1", "<U3", "|S1", "f8", "=f8", "|f8",
                                   "<i3", "<", "", "|V8", "<M8[ns]"}) {
@@ -574,7 +544,7 @@ TEST(Npy, RefusesOtherElementTypes) {
             "m: byte 20: found a structured element type, " + expected);
 }
 
-TEST(Npy, RefusesDataOfAnotherLength) {
+TEST(Npy, TruncatedOrExcessData_IsRefused) {
   const std::string good = npy("<f8", false, "(2, 1)", raw<double>({1, 2}));
   const std::size_t begin = good.size() - 16;
   EXPECT_EQ(error_of(good.substr(0, good.size() - 1)),
@@ -586,7 +556,7 @@ TEST(Npy, RefusesDataOfAnotherLength) {
                         good.size()));
 }
 
-TEST(Npy, RefusesAHugeSizeBeforeTakingMemory) {
+TEST(Npy, MatrixOverTheMemoryLimit_IsRefused) {
   const std::string huge = npy("<f8", false, "(4000000000, 4000000000)", "");
   EXPECT_EQ(error_of(huge, ReadLimits{}),
             fmt::format("m: byte {}: found a matrix of 4000000000 x 4000000000, which takes over "
@@ -602,7 +572,7 @@ TEST(Npy, RefusesAHugeSizeBeforeTakingMemory) {
                InputError);
 }
 
-TEST(MatrixFormats, RefuseWhatIsNeither) {
+TEST(MatrixFormats, FileOfNeitherFormat_IsRefused) {
   EXPECT_EQ(error_of(""), "m: byte 0: found an empty file, expected a matrix");
   EXPECT_EQ(error_of("1 2\n3 4\n"),
             "m: byte 0: found '1 2\\x0a3 4\\x0a', expected %%MatrixMarket or \\x93NUMPY");
@@ -636,7 +606,7 @@ TEST_F(Files, RoundTripInSinglePrecision) {
   }
 }
 
-TEST_F(Files, WriteWhatNumPyAndSciPyWrite) {
+TEST_F(Files, MatchTheLayoutOfNumPyAndSciPy) {
   Matrix<double> matrix(1, 2);
   matrix(0, 1) = -0.1;
   write_matrix(path("a.mtx"), matrix);
@@ -651,7 +621,7 @@ TEST_F(Files, WriteWhatNumPyAndSciPyWrite) {
   EXPECT_EQ(bytes[127], '\n');
 }
 
-TEST_F(Files, OfMatricesWithGapsAreTheSame) {
+TEST_F(Files, MatrixWithPaddedColumns_WritesTheSameBytesAsADenseOne) {
   const Matrix<double> dense = numbers(20, 3);
   auto tiled = make_matrix_of_tiles<double>(20, 3, 1);
   copy(dense, tiled);
@@ -664,14 +634,14 @@ TEST_F(Files, OfMatricesWithGapsAreTheSame) {
   }
 }
 
-TEST_F(Files, AreReplacedAsAWhole) {
+TEST_F(Files, OverwriteBySmallerMatrix_LeavesOnlyTheNewFile) {
   write_matrix(path("a.npy"), numbers(50, 50));
   write_matrix(path("a.npy"), numbers(2, 3));
   EXPECT_EQ(read_matrix<double>(path("a.npy")).columns(), 3u);
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(Files, ThatCannotBeWrittenLeaveNothingBehind) {
+TEST_F(Files, FailedWrite_NamesTheReasonAndLeavesNoFile) {
   const auto matrix = numbers(2, 2);
   EXPECT_EQ(error_of_writing(path("a.txt"), matrix),
             path("a.txt") + ": found the extension '.txt', expected .npy or .mtx");
@@ -685,7 +655,7 @@ TEST_F(Files, ThatCannotBeWrittenLeaveNothingBehind) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(Files, ThatArePipesStayPipes) {
+TEST_F(Files, WriteToNamedPipe_WritesIntoThePipe) {
   ASSERT_EQ(mkfifo(path("a.npy").c_str(), 0600), 0);
   const int reader = open(path("a.npy").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(reader, 0);
@@ -699,7 +669,7 @@ TEST_F(Files, ThatArePipesStayPipes) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(Files, ThatCannotBeReadAreNamed) {
+TEST_F(Files, FailedRead_NamesFileAndReason) {
   EXPECT_EQ(error_of_reading(path("none.mtx")),
             path("none.mtx") + ": cannot be read: No such file or directory");
   EXPECT_EQ(error_of_reading(path("")), path("") + ": found a directory, expected a file");
@@ -710,7 +680,7 @@ TEST_F(Files, ThatCannotBeReadAreNamed) {
             path("pipe") + ": found a pipe or a device, expected a regular file");
 }
 
-TEST_F(Files, AreReadByContentWhateverTheirName) {
+TEST_F(Files, ExtensionOfTheOtherFormat_ContentDecidesTheFormat) {
   EXPECT_EQ(read_matrix<double>(put("a.npy", market("array real general", "1 1\n3\n")))(0, 0), 3.0);
   EXPECT_EQ(read_matrix<double>(put("a.mtx", npy("|u1", false, "(1,)", "\x04")))(0, 0), 4.0);
   EXPECT_EQ(error_of_reading(put("b.mtx", market("array real general", "1 1\nx\n"))),
@@ -743,7 +713,7 @@ bool reads(const std::string& text) {
   }
 }
 
-TEST(MatrixFormats, SurviveTruncationAtEveryByte) {
+TEST(MatrixFormats, TruncationBeforeTheLastEntry_IsRefused) {
   for (const std::string& file : valid_files()) {
     EXPECT_TRUE(reads<double>(file)) << file;
     for (std::size_t length = 0; length < file.size(); ++length) {
@@ -772,7 +742,7 @@ std::string mutated(std::string text, std::mt19937_64& random) {
   return text;
 }
 
-TEST(MatrixFormats, SurviveMutations) {
+TEST(MatrixFormats, RandomMutations_DoNotCrashAndFloatAgreesWithDouble) {
   std::mt19937_64 random(20240607);
   const auto files = valid_files();
   constexpr std::size_t mutations = 5000;

@@ -12,7 +12,7 @@
 namespace weir::apps {
 namespace {
 
-TEST(PlantedGenes, AreWhereTheyAreSaidToBe) {
+TEST(PlantedGenes, EachGene_AlignsAtItsReportedPosition) {
   std::vector<std::uint8_t> scratch;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const std::size_t letters = seed % 2 == 0 ? kLeastGenome : 10'001;
@@ -33,7 +33,7 @@ TEST(PlantedGenes, AreWhereTheyAreSaidToBe) {
   }
 }
 
-TEST(PlantedGenes, AreTheSameForTheSameSeed) {
+TEST(PlantedGenes, EqualSeeds_MakeEqualGenomesAndOthersDiffer) {
   EXPECT_EQ(make_planted_genome(5'000, 7).genome.bases, make_planted_genome(5'000, 7).genome.bases);
   EXPECT_NE(make_planted_genome(5'000, 7).genome.bases, make_planted_genome(5'000, 8).genome.bases);
 }

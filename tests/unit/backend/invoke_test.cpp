@@ -14,19 +14,19 @@ Outcome call(weir_host_function function) {
   return invoke(job);
 }
 
-TEST(Invoke, PassesSuccessOnWithoutAMessage) {
+TEST(Invoke, KernelThatSucceeds_HasNoMessage) {
   const Outcome outcome = call([](const weir_call*) { return WEIR_STATUS_OK; });
   EXPECT_TRUE(outcome.ok());
   EXPECT_EQ(outcome.message, "");
 }
 
-TEST(Invoke, NamesTheStatusOfAFailureWithoutAMessage) {
+TEST(Invoke, FailureWithoutAMessage_NamesItsStatus) {
   const Outcome outcome = call([](const weir_call*) { return WEIR_STATUS_KERNEL_ERROR; });
   EXPECT_EQ(outcome.status, WEIR_STATUS_KERNEL_ERROR);
   EXPECT_EQ(outcome.message, "the kernel returned kernel_error");
 }
 
-TEST(Invoke, GivesAMessageToTheCallItWasSetInOnly) {
+TEST(Invoke, MessageSetInACall_AppliesOnlyToThatCall) {
   const auto failing = [](const weir_call*) {
     set_call_failure("pivot 3 is zero");
     return WEIR_STATUS_KERNEL_ERROR;
@@ -36,7 +36,7 @@ TEST(Invoke, GivesAMessageToTheCallItWasSetInOnly) {
             "the kernel returned busy");
 }
 
-TEST(Invoke, TurnsExceptionsIntoOutcomes) {
+TEST(Invoke, KernelThatThrows_FailsWithTheStatusOfTheException) {
   const Outcome standard =
       call([](const weir_call*) -> weir_status { throw std::runtime_error("bad tile"); });
   EXPECT_EQ(standard.status, WEIR_STATUS_KERNEL_ERROR);

@@ -46,7 +46,7 @@ TEST(LaunchArguments, AreInTheOrderOfTheParametersAndInTheirTypes) {
   EXPECT_EQ(argument<double>(arguments, 7), 0.25);
 }
 
-TEST(LaunchArguments, TakeIntegersForFractions) {
+TEST(LaunchArguments, IntegerForAFloatingPointParameter_IsConverted) {
   const std::vector<weir_scalar> scalars = {weir_scalar_i64(-2), weir_scalar_u64(3)};
   weir_call call{};
   call.scalars = scalars.data();
@@ -62,7 +62,7 @@ std::string complaint(char letter, weir_scalar scalar) {
   return launch_complaint(std::string("p") + letter, 1, {&scalar, 1});
 }
 
-TEST(LaunchArguments, HoldTheLimitsOfTheirTypes) {
+TEST(LaunchArguments, LimitsOfEachParameterType_AreAccepted) {
   EXPECT_EQ(complaint('i', weir_scalar_i64(std::numeric_limits<std::int32_t>::min())), "");
   EXPECT_EQ(complaint('i', weir_scalar_u64(std::numeric_limits<std::int32_t>::max())), "");
   EXPECT_EQ(complaint('u', weir_scalar_i64(std::numeric_limits<std::uint32_t>::max())), "");
@@ -73,7 +73,7 @@ TEST(LaunchArguments, HoldTheLimitsOfTheirTypes) {
   EXPECT_EQ(complaint('d', weir_scalar_f64(1e300)), "");
 }
 
-TEST(LaunchArguments, SayWhichParameterCannotHoldWhat) {
+TEST(LaunchArguments, UnrepresentableScalar_ErrorNamesParameterAndReason) {
   EXPECT_EQ(complaint('i', weir_scalar_i64(1LL << 31)),
             "parameter 1 (scalar 0) is a signed 32-bit integer, which cannot hold 2147483648");
   EXPECT_EQ(complaint('i', weir_scalar_f64(2.5)),
@@ -93,7 +93,7 @@ TEST(LaunchArguments, SayWhichParameterCannotHoldWhat) {
   EXPECT_EQ(complaint('i', strange), "parameter 1 (scalar 0) is a scalar of unknown type 9");
 }
 
-TEST(LaunchArguments, SayHowManyThereMustBe) {
+TEST(LaunchArguments, WrongNumberOfArguments_ErrorNamesTheExpectedNumber) {
   const weir_scalar one = weir_scalar_i64(1);
   EXPECT_EQ(launch_complaint("ppi", 1, {&one, 1}),
             "it has 2 pointers and 1 value, but was given 1 operand and 1 scalar");

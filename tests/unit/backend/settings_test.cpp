@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "thrown.hpp"
+
 namespace weir::rt {
 namespace {
 
@@ -13,16 +15,14 @@ DomainSpec spec_with(const std::string& key, const std::string& value) {
 template <class Read>
 std::string refusal(const std::string& key, const std::string& value, Read read) {
   const DomainSpec spec = spec_with(key, value);
-  try {
-    read(Settings(spec, {"cores", "gbps", "memory", "duplex"}));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-    return error.what();
-  }
-  return "";
+  return thrown_by<Error>(
+      [&] {
+        read(Settings(spec, {"cores", "gbps", "memory", "duplex"}));
+      },
+      WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(Settings, GivesTheDefaultOfWhatIsNotSet) {
+TEST(Settings, MissingKey_GivesTheDefault) {
   const DomainSpec spec{"device", {}, "device"};
   const Settings settings(spec, {"cores"});
   EXPECT_EQ(settings.count("cores", 0, 8), 0u);
@@ -31,7 +31,7 @@ TEST(Settings, GivesTheDefaultOfWhatIsNotSet) {
   EXPECT_EQ(settings.choice("duplex", {"full", "half"}), 0u);
 }
 
-TEST(Settings, ReadsWhatIsSet) {
+TEST(Settings, ReadsCountsNumbersSizesAndChoices) {
   const DomainSpec spec{"device",
                         {{"cores", "8"}, {"gbps", "2.5"}, {"memory", "64MiB"}, {"duplex", "half"}},
                         "device"};
@@ -53,12 +53,8 @@ TEST(Settings, RefusesUnknownKeysAndNamesTheNearest) {
 
 TEST(Settings, RefusesAKeyThatIsSetTwice) {
   const DomainSpec spec{"device", {{"cores", "1"}, {"cores", "2"}}, "device:cores=1,cores=2"};
-  try {
-    const Settings settings(spec, {"cores"});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "domain 'device:cores=1,cores=2' sets 'cores' twice");
-  }
+  EXPECT_EQ(thrown_by<Error>([&] { Settings(spec, {"cores"}); }),
+            "domain 'device:cores=1,cores=2' sets 'cores' twice");
 }
 
 TEST(Settings, RefusesCountsOutsideTheirLimits) {
@@ -77,12 +73,12 @@ TEST(Settings, RefusesNumbersOutsideTheirLimits) {
   for (const char* bad : {"101", "fast", "", "-6", "6x"}) EXPECT_NE(refusal("gbps", bad, real), "");
 }
 
-TEST(Settings, RefusesNotANumber) {
+TEST(Settings, NanOrInfinity_IsRefused) {
   const auto real = [](const Settings& settings) { settings.real("gbps", 6, 0.5, 100); };
   for (const char* bad : {"nan", "inf", "-inf"}) EXPECT_NE(refusal("gbps", bad, real), "") << bad;
 }
 
-TEST(Settings, RefusesSizesThatAreNone) {
+TEST(Settings, ZeroOrMalformedSize_IsRefused) {
   const auto size = [](const Settings& settings) { settings.size("memory", 1); };
   EXPECT_EQ(refusal("memory", "0", size),
             "domain 'device:memory=0': memory=0 is not a size such as 64MiB or 2GB");
@@ -91,7 +87,7 @@ TEST(Settings, RefusesSizesThatAreNone) {
   }
 }
 
-TEST(Settings, RefusesChoicesThatAreNotOffered) {
+TEST(Settings, UnknownChoice_IsRefusedWithTheValidOnes) {
   const auto choice = [](const Settings& settings) { settings.choice("duplex", {"full", "half"}); };
   EXPECT_EQ(refusal("duplex", "quarter", choice),
             "domain 'device:duplex=quarter': duplex=quarter is not one of full, half");

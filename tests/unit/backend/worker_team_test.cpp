@@ -5,7 +5,8 @@
 #include <sched.h>
 
 #include <atomic>
-#include <cstdlib>
+#include <deque>
+#include <functional>
 #include <latch>
 #include <limits>
 #include <numeric>
@@ -14,7 +15,8 @@
 #include <thread>
 #include <utility>
 
-#include "queue_feed.hpp"
+#include "scripted_feed.hpp"
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
@@ -33,6 +35,9 @@ std::vector<unsigned> allowed_processors() {
 /// Teams of any size on the processors of this machine, and a feed.
 class WorkerTeamTest : public testing::TestWithParam<unsigned> {
  protected:
+  /// Work of a job.
+  using Code = std::function<weir_status(const weir_call&)>;
+
   WorkerTeam make_team(double speed = 1) {
     WorkerTeamOptions options{.name = "test", .processors = {}, .pin = true, .speed = speed};
     const std::vector<unsigned> all = allowed_processors();
@@ -41,12 +46,27 @@ class WorkerTeamTest : public testing::TestWithParam<unsigned> {
   }
 
   void expect_all_well() {
-    for (const QueueFeed::Ending& ending : feed_.wait()) {
+    for (const auto& [number, ending] : feed_.wait()) {
       EXPECT_EQ(ending.outcome.status, WEIR_STATUS_OK) << ending.outcome.message;
     }
   }
 
-  QueueFeed feed_;
+  void add(bool parallel, Code code, bool timed = false) {
+    Job job;
+    job.function = [](const weir_call* call) {
+      return (*static_cast<Code*>(call->payload))(*call);
+    };
+    job.call.payload = &code_.emplace_back(std::move(code));
+    job.call.name = "job";
+    job.parallel = parallel;
+    job.timed = timed;
+    feed_.add(job);
+  }
+  void add_serial(Code code) { add(false, std::move(code)); }
+  void add_parallel(Code code) { add(true, std::move(code)); }
+
+  ScriptedFeed feed_;
+  std::deque<Code> code_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Sizes, WorkerTeamTest, testing::Values(1u, 2u, 3u, 5u),
@@ -56,7 +76,7 @@ TEST_P(WorkerTeamTest, RunsEverySerialJobOnceWithoutATeam) {
   WorkerTeam team = make_team();
   std::vector<std::atomic<int>> runs(200);
   for (auto& run : runs) {
-    feed_.add_serial([&run](const weir_call& call) {
+    add_serial([&run](const weir_call& call) {
       EXPECT_EQ(call.team, nullptr);
       ++run;
       return WEIR_STATUS_OK;
@@ -67,11 +87,11 @@ TEST_P(WorkerTeamTest, RunsEverySerialJobOnceWithoutATeam) {
   for (const auto& run : runs) EXPECT_EQ(run, 1);
 }
 
-TEST_P(WorkerTeamTest, RunsAsManySerialJobsAtOnceAsItHasWorkers) {
+TEST_P(WorkerTeamTest, AsManySerialJobsAsWorkers_RunConcurrently) {
   WorkerTeam team = make_team();
   std::latch all_here(GetParam());
   for (unsigned i = 0; i < GetParam(); ++i) {
-    feed_.add_serial([&](const weir_call&) {
+    add_serial([&](const weir_call&) {
       all_here.arrive_and_wait();
       return WEIR_STATUS_OK;
     });
@@ -80,12 +100,11 @@ TEST_P(WorkerTeamTest, RunsAsManySerialJobsAtOnceAsItHasWorkers) {
   expect_all_well();
 }
 
-TEST_P(WorkerTeamTest, WakesForEveryJobWhenIdleWorkersSleepAtOnce) {
-  setenv("WEIR_SPIN_US", "0", 1);
+TEST_P(WorkerTeamTest, IdleWorkersThatParkAtOnce_WakeForEveryJob) {
+  const EnvironmentVariable spin("WEIR_SPIN_US", "0");
   WorkerTeam team = make_team();
-  unsetenv("WEIR_SPIN_US");
   for (int i = 0; i < 300; ++i) {
-    feed_.add(i % 3 == 0, [](const weir_call&) { return WEIR_STATUS_OK; });
+    add(i % 3 == 0, [](const weir_call&) { return WEIR_STATUS_OK; });
     team.wake();
     expect_all_well();
   }
@@ -99,7 +118,7 @@ TEST_P(WorkerTeamTest, LoopCoversEveryIndexOnce) {
     std::vector<std::atomic<int>> times;
     std::size_t members = 0;
   };
-  feed_.add_parallel([&](const weir_call& call) {
+  add_parallel([&](const weir_call& call) {
     EXPECT_EQ(call.team->size(), GetParam());
     for (const std::size_t count : kCounts) {
       for (const std::size_t grain : kGrains) {
@@ -121,11 +140,11 @@ TEST_P(WorkerTeamTest, LoopCoversEveryIndexOnce) {
   expect_all_well();
 }
 
-TEST_P(WorkerTeamTest, LoopEndsAtTheLargestCount) {
+TEST_P(WorkerTeamTest, LoopOverTheLargestCount_VisitsEveryIndexAndEnds) {
   WorkerTeam team = make_team();
   constexpr std::size_t kCount = std::numeric_limits<std::size_t>::max();
   constexpr std::size_t kGrains[] = {1, kCount / 2 + 1, kCount - 1, kCount};
-  feed_.add_parallel([&](const weir_call& call) {
+  add_parallel([&](const weir_call& call) {
     for (const std::size_t grain : kGrains) {
       std::atomic<std::size_t> indices{0}, chunks{0};
       std::pair both{&indices, &chunks};
@@ -148,7 +167,7 @@ TEST_P(WorkerTeamTest, LoopEndsAtTheLargestCount) {
 
 TEST_P(WorkerTeamTest, LoopKeepsChunksAtLeastAsLargeAsTheGrain) {
   WorkerTeam team = make_team();
-  feed_.add_parallel([&](const weir_call& call) {
+  add_parallel([&](const weir_call& call) {
     call.team->for_each(
         100, 30,
         [](std::size_t begin, std::size_t end, std::size_t, void*) {
@@ -167,7 +186,7 @@ TEST_P(WorkerTeamTest, BarrierSeparatesThePhasesOfAllMembers) {
     std::atomic<std::size_t> arrived{0};
     std::vector<std::atomic<int>> calls;
   } phases{{}, std::vector<std::atomic<int>>(GetParam())};
-  feed_.add_parallel([&](const weir_call& call) {
+  add_parallel([&](const weir_call& call) {
     call.team->run(
         [](weir_team* own, std::size_t member, void* payload) {
           auto& all = *static_cast<Phases*>(payload);
@@ -187,10 +206,10 @@ TEST_P(WorkerTeamTest, BarrierSeparatesThePhasesOfAllMembers) {
   for (const auto& calls : phases.calls) EXPECT_EQ(calls, 1);
 }
 
-TEST_P(WorkerTeamTest, ManyLoopsFollowEachOtherInOneKernel) {
+TEST_P(WorkerTeamTest, ConsecutiveLoopsInOneKernel_EachVisitEveryIndex) {
   WorkerTeam team = make_team();
   std::atomic<int> total{0};
-  feed_.add_parallel([&](const weir_call& call) {
+  add_parallel([&](const weir_call& call) {
     for (int i = 0; i < 500; ++i) {
       call.team->for_each(
           8, 1,
@@ -206,11 +225,11 @@ TEST_P(WorkerTeamTest, ManyLoopsFollowEachOtherInOneKernel) {
   EXPECT_EQ(total, 4000);
 }
 
-TEST_P(WorkerTeamTest, ParallelAndSerialJobsMixWithoutLoss) {
+TEST_P(WorkerTeamTest, AlternatingParallelAndSerialJobs_RunOnceEach) {
   WorkerTeam team = make_team();
   std::atomic<std::size_t> members{0}, serial{0};
   for (int i = 0; i < 120; ++i) {
-    feed_.add(i % 2 == 0, [&](const weir_call& call) {
+    add(i % 2 == 0, [&](const weir_call& call) {
       if (call.team == nullptr) {
         ++serial;
         return WEIR_STATUS_OK;
@@ -227,10 +246,10 @@ TEST_P(WorkerTeamTest, ParallelAndSerialJobsMixWithoutLoss) {
   EXPECT_EQ(members, 60u * GetParam());
 }
 
-TEST_P(WorkerTeamTest, ExceptionInALoopFailsTheJobAndLeavesTheTeamWhole) {
+TEST_P(WorkerTeamTest, ExceptionInALoop_FailsItsJobAndTheTeamRunsOn) {
   WorkerTeam team = make_team();
   for (int i = 0; i < 20; ++i) {
-    feed_.add_parallel([](const weir_call& call) {
+    add_parallel([](const weir_call& call) {
       call.team->for_each(
           100, 1,
           [](std::size_t begin, std::size_t end, std::size_t, void*) {
@@ -241,16 +260,16 @@ TEST_P(WorkerTeamTest, ExceptionInALoopFailsTheJobAndLeavesTheTeamWhole) {
     });
   }
   team.wake();
-  for (const QueueFeed::Ending& ending : feed_.wait()) {
+  for (const auto& [number, ending] : feed_.wait()) {
     EXPECT_EQ(ending.outcome.status, WEIR_STATUS_KERNEL_ERROR);
     EXPECT_EQ(ending.outcome.message, "index 40 is bad");
   }
 }
 
-TEST_P(WorkerTeamTest, ExceptionFreesTheMembersThatWaitInTheBarrier) {
+TEST_P(WorkerTeamTest, ExceptionBeforeABarrier_ReleasesTheWaitingMembers) {
   WorkerTeam team = make_team();
   for (int i = 0; i < 20; ++i) {
-    feed_.add_parallel([i](const weir_call& call) {
+    add_parallel([i](const weir_call& call) {
       auto thrower = static_cast<std::size_t>(i) % call.team->size();
       try {
         call.team->run(
@@ -279,7 +298,7 @@ TEST_P(WorkerTeamTest, PinsEachWorkerToItsProcessor) {
   std::vector<std::vector<unsigned>> bound(GetParam());
   std::atomic<std::size_t> index{0};
   for (unsigned i = 0; i < GetParam(); ++i) {
-    feed_.add_serial([&](const weir_call&) {
+    add_serial([&](const weir_call&) {
       everybody.arrive_and_wait();
       bound[index++] = allowed_processors();
       return WEIR_STATUS_OK;
@@ -299,12 +318,12 @@ TEST_P(WorkerTeamTest, PinsEachWorkerToItsProcessor) {
 TEST_P(WorkerTeamTest, TimesAJobOnlyOnRequest) {
   WorkerTeam team = make_team();
   const std::int64_t before = sys::now_ns();
-  feed_.add(
+  add(
       false, [](const weir_call&) { return WEIR_STATUS_OK; }, true);
-  feed_.add(
+  add(
       false, [](const weir_call&) { return WEIR_STATUS_OK; }, false);
   team.wake();
-  for (const QueueFeed::Ending& ending : feed_.wait()) {
+  for (const auto& [number, ending] : feed_.wait()) {
     if (!ending.job.timed) {
       EXPECT_EQ(ending.job.started_ns, 0);
       continue;
@@ -315,10 +334,10 @@ TEST_P(WorkerTeamTest, TimesAJobOnlyOnRequest) {
   }
 }
 
-TEST_P(WorkerTeamTest, SlowTeamStretchesTheTimeOfAJob) {
+TEST_P(WorkerTeamTest, TeamOfQuarterSpeed_StretchesTheJobTimeFourfold) {
   WorkerTeam team = make_team(0.25);
   std::int64_t spent = 0;
-  feed_.add_serial([&](const weir_call&) {
+  add_serial([&](const weir_call&) {
     const std::int64_t start = sys::now_ns();
     while ((spent = sys::now_ns() - start) < 100'000) {
     }
@@ -327,26 +346,26 @@ TEST_P(WorkerTeamTest, SlowTeamStretchesTheTimeOfAJob) {
   team.wake();
   const auto endings = feed_.wait();
   const std::int64_t now = sys::now_ns();
-  EXPECT_GE(endings.front().job.ended_ns - endings.front().job.started_ns, 4 * spent);
-  EXPECT_GE(now, endings.front().job.ended_ns);
+  EXPECT_GE(endings.at(1).job.ended_ns - endings.at(1).job.started_ns, 4 * spent);
+  EXPECT_GE(now, endings.at(1).job.ended_ns);
 }
 
-TEST_P(WorkerTeamTest, FailuresKeepTheirStatusAndMessage) {
+TEST_P(WorkerTeamTest, KernelThatReturnsAFailure_FailsItsJobWithThatStatus) {
   WorkerTeam team = make_team();
-  feed_.add(GetParam() % 2 == 0, [](const weir_call&) { return WEIR_STATUS_DEVICE_ERROR; });
+  add(GetParam() % 2 == 0, [](const weir_call&) { return WEIR_STATUS_DEVICE_ERROR; });
   team.wake();
   const auto endings = feed_.wait();
-  EXPECT_EQ(endings.front().outcome.status, WEIR_STATUS_DEVICE_ERROR);
-  EXPECT_EQ(endings.front().outcome.message, "the kernel returned device_error");
+  EXPECT_EQ(endings.at(1).outcome.status, WEIR_STATUS_DEVICE_ERROR);
+  EXPECT_EQ(endings.at(1).outcome.message, "the kernel returned device_error");
 }
 
-TEST_P(WorkerTeamTest, OpenMPGivesAKernelTheThreadsOfItsPlace) {
+TEST_P(WorkerTeamTest, OpenMPThreads_AreOneInSerialAndTheTeamSizeInParallelJobs) {
   using GetThreads = int();
   auto* const threads = reinterpret_cast<GetThreads*>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
   if (threads == nullptr) GTEST_SKIP() << "this program has no OpenMP";
   WorkerTeam team = make_team();
   for (int i = 0; i < 6; ++i) {
-    feed_.add(i % 2 == 1, [&](const weir_call& call) {
+    add(i % 2 == 1, [&](const weir_call& call) {
       EXPECT_EQ(threads(), call.team == nullptr ? 1 : static_cast<int>(GetParam()));
       return WEIR_STATUS_OK;
     });
@@ -355,7 +374,7 @@ TEST_P(WorkerTeamTest, OpenMPGivesAKernelTheThreadsOfItsPlace) {
   expect_all_well();
 }
 
-TEST(SingleTeamTest, DoesEverythingOnTheCallingThread) {
+TEST(SingleTeamTest, LoopRunAndBarrier_CompleteWithOneMember) {
   SingleTeam team;
   std::size_t sum = 0;
   team.for_each(
@@ -376,7 +395,7 @@ TEST_P(WorkerTeamTest, ParallelJobOfAnyWorker_IsLedByTheSameThread) {
   std::set<std::thread::id> leaders;
   for (unsigned round = 0; round < 3 * GetParam(); ++round) {
     feed_.set_only(round % GetParam());
-    feed_.add_parallel([&](const weir_call&) {
+    add_parallel([&](const weir_call&) {
       leaders.insert(std::this_thread::get_id());
       return WEIR_STATUS_OK;
     });
@@ -385,13 +404,13 @@ TEST_P(WorkerTeamTest, ParallelJobOfAnyWorker_IsLedByTheSameThread) {
   }
   EXPECT_EQ(leaders.size(), 1u);  // OpenMP keeps a team of threads for each that ever forked
   unsigned got = 0;
-  for (const QueueFeed::Ending& ending : feed_.wait()) EXPECT_EQ(ending.worker, got++ % GetParam());
+  for (const auto& [number, ending] : feed_.wait()) EXPECT_EQ(ending.worker, got++ % GetParam());
 }
 
-TEST_P(WorkerTeamTest, ALoopInsideALoopRunsOnTheThreadThatCallsIt) {
+TEST_P(WorkerTeamTest, LoopInsideALoop_VisitsEveryIndex) {
   WorkerTeam team = make_team();
   std::atomic<int> visits{0};
-  feed_.add_parallel([&](const weir_call& call) {
+  add_parallel([&](const weir_call& call) {
     struct Shared {
       weir_team* team;
       std::atomic<int>& visits;
@@ -412,20 +431,20 @@ TEST_P(WorkerTeamTest, ALoopInsideALoopRunsOnTheThreadThatCallsIt) {
   EXPECT_EQ(visits, 16 * 8);
 }
 
-TEST_P(WorkerTeamTest, CallsThatWouldWaitForTakenThreadsFailTheAction) {
+TEST_P(WorkerTeamTest, BarrierOutsideRunOrNestedRun_FailsWithInvalidArgument) {
   WorkerTeam team = make_team();
-  feed_.add_parallel([](const weir_call& call) {
+  add_parallel([](const weir_call& call) {
     call.team->barrier();
     return WEIR_STATUS_OK;
   });
-  feed_.add_parallel([](const weir_call& call) {
+  add_parallel([](const weir_call& call) {
     call.team->run([](weir_team* own, std::size_t,
                       void*) { own->run([](weir_team*, std::size_t, void*) {}, nullptr); },
                    nullptr);
     return WEIR_STATUS_OK;
   });
   team.wake();
-  for (const QueueFeed::Ending& ending : feed_.wait()) {
+  for (const auto& [number, ending] : feed_.wait()) {
     EXPECT_EQ(ending.outcome.status, WEIR_STATUS_INVALID_ARGUMENT) << ending.outcome.message;
   }
 }

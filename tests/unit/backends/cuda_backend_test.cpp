@@ -1,13 +1,14 @@
 #include <algorithm>
 
 #include "cuda_rig.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
 
 using CudaBackendTest = CudaTest;
 
-TEST_F(CudaBackendTest, SaysWhatADeviceIs) {
+TEST_F(CudaBackendTest, DeviceInfo_ReportsNameCoresMemoryAndCapabilities) {
   const DeviceInfo& info = device().info();
   EXPECT_EQ(info.backend, "cuda");
   EXPECT_EQ(info.description, "Fake GPU (compute capability 9.0, driver for CUDA 13.0)");
@@ -22,15 +23,16 @@ TEST_F(CudaBackendTest, SaysWhatADeviceIs) {
   EXPECT_TRUE(device().reaches(open_device(*backend_, {{"device", "1"}}).get()));
 }
 
-TEST_F(CudaBackendTest, ListsTheDevicesWhenOneIsNotThere) {
+TEST_F(CudaBackendTest, UnknownDeviceNumber_ErrorListsTheDevices) {
   const auto open = [&] { open_device(*backend_, {{"device", "7"}}); };
   EXPECT_EQ(status_of(open), WEIR_STATUS_NOT_FOUND);
-  EXPECT_NE(message_of(open).find("no device 7; CUDA has: 0 Fake GPU (compute capability 9.0"),
-            std::string::npos)
-      << message_of(open);
+  EXPECT_NE(
+      thrown_by<Error>(open).find("no device 7; CUDA has: 0 Fake GPU (compute capability 9.0"),
+      std::string::npos)
+      << thrown_by<Error>(open);
 }
 
-TEST_F(CudaBackendTest, ChecksSettings) {
+TEST_F(CudaBackendTest, InvalidSettings_AreRejected) {
   for (const KeyValues& wrong : {KeyValues{{"device", "x"}},
                                  {{"streams", "9"}},
                                  {{"streams", "0"}},
@@ -41,10 +43,10 @@ TEST_F(CudaBackendTest, ChecksSettings) {
   }
 }
 
-TEST_F(CudaBackendTest, MemoryIsZeroAndEnds) {
+TEST_F(CudaBackendTest, Allocation_IsZeroedAndFailsBeyondFreeMemory) {
   Memory memory = device().allocate(1000);
   EXPECT_EQ(bytes_of(device(), memory), std::vector<char>(1000, 0));
-  const std::string message = message_of([&] { device().allocate(std::size_t{1} << 40); });
+  const std::string message = thrown_by<Error>([&] { device().allocate(std::size_t{1} << 40); });
   EXPECT_EQ(message, "domain 'test' was asked for 1 TiB, and its device has 1024 MiB free")
       << message;
   EXPECT_EQ(status_of([&] { device().allocate(std::size_t{1} << 40); }), WEIR_STATUS_OUT_OF_MEMORY);
@@ -52,7 +54,7 @@ TEST_F(CudaBackendTest, MemoryIsZeroAndEnds) {
   EXPECT_EQ(memory.address, nullptr);
 }
 
-TEST_F(CudaBackendTest, FailuresOfOpeningLeaveNothing) {
+TEST_F(CudaBackendTest, FailedOpen_LeaksNoDriverObjects) {
   const char* const calls[] = {"cuDevicePrimaryCtxRetain", "cuMemPoolCreate", "cuStreamCreate",
                                "cuEventCreate", "cuMemGetInfo"};
   for (const char* call : calls) {
@@ -62,30 +64,23 @@ TEST_F(CudaBackendTest, FailuresOfOpeningLeaveNothing) {
   }
 }
 
-TEST_F(CudaBackendTest, DevicesThatCannotBeDividedAreOneCore) {
+TEST_F(CudaBackendTest, DeviceThatCannotBePartitioned_HasOneCore) {
   fake_cuda_fail("cuDeviceGetDevResource", 1, 801);
   EXPECT_EQ(device().info().cores, 1u);
-  OrderFeed feed;
+  ScriptedFeed feed;
   EXPECT_NO_THROW(place(feed, {0}));
 }
 
-TEST_F(CudaBackendTest, PlacesNeedGreenContexts) {
+TEST_F(CudaBackendTest, NoGreenContexts_PartialPlaceIsUnsupported) {
   device();
   fake_cuda_fail("cuGreenCtxCreate", 1, 801);
-  OrderFeed feed;
-  try {
-    place(feed, {1, 2});
-    ADD_FAILURE() << "nothing thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_UNSUPPORTED);
-    EXPECT_NE(std::string(error.what()).find("place 'place' cannot be a part of domain 'test'"),
-              std::string::npos)
-        << error.what();
-  }
+  ScriptedFeed feed;
+  const std::string why = thrown_by<Error>([&] { place(feed, {1, 2}); }, WEIR_STATUS_UNSUPPORTED);
+  EXPECT_NE(why.find("place 'place' cannot be a part of domain 'test'"), std::string::npos) << why;
 }
 
 /// What a program without a driver sees, in a process of its own: the driver is opened once.
-TEST_F(CudaBackendTest, SaysWhatToInstall) {
+TEST_F(CudaBackendTest, MissingDriverOldDriverOrNoDevice_IsUnavailableWithReason) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto open = [](const char* driver) {
     setenv("WEIR_CUDA_DRIVER", driver, 1);
@@ -112,7 +107,7 @@ TEST_F(CudaBackendTest, SaysWhatToInstall) {
               "CUDA_ERROR_NO_DEVICE");
 }
 
-TEST_F(CudaBackendTest, CopiesWithoutAPlace) {
+TEST_F(CudaBackendTest, LargeCopyWithoutPlace_RoundTripsTheBytes) {
   constexpr std::size_t kBytes = (std::size_t{9} << 20) + 7;  // three pieces
   std::vector<char> out(kBytes), in(kBytes);
   for (std::size_t i = 0; i < kBytes; ++i) out[i] = static_cast<char>(i * 7);
@@ -129,7 +124,7 @@ TEST_F(CudaBackendTest, CopiesWithoutAPlace) {
   device().release(memory);
 }
 
-TEST_F(CudaBackendTest, LockedMemoryIsCopiedAsItIs) {
+TEST_F(CudaBackendTest, PinnedMemory_IsCopiedWithoutStaging) {
   std::vector<char> bytes(std::size_t{9} << 20, 'w');
   Memory memory = device().allocate(bytes.size());
   ASSERT_TRUE(device().pin_host(bytes.data(), bytes.size()));
@@ -146,7 +141,7 @@ TEST_F(CudaBackendTest, LockedMemoryIsCopiedAsItIs) {
   device().release(memory);
 }
 
-TEST_F(CudaBackendTest, MemoryThatIsLockedAtItsEndsAloneGoesThroughThatOfTheDriver) {
+TEST_F(CudaBackendTest, MemoryPinnedOnlyAtItsEnds_IsCopiedThroughStaging) {
   constexpr std::size_t kLocked = std::size_t{1} << 20;
   std::vector<char> bytes(std::size_t{9} << 20, 'w');
   char* const last = bytes.data() + bytes.size() - kLocked;
@@ -164,7 +159,7 @@ TEST_F(CudaBackendTest, MemoryThatIsLockedAtItsEndsAloneGoesThroughThatOfTheDriv
   device().release(memory);
 }
 
-TEST_F(CudaBackendTest, CopiesFromCardToCard) {
+TEST_F(CudaBackendTest, CopyBetweenDevices_MovesTheBytes) {
   const auto other = open_device(*backend_, {{"device", "1"}});
   Memory one = device().allocate(64), two = other->allocate(64);
   bytes_of(device(), one);
@@ -182,7 +177,7 @@ TEST_F(CudaBackendTest, CopiesFromCardToCard) {
 }
 
 /// The driver walks all memory of a pool to open it to another GPU.
-TEST_F(CudaBackendTest, MemoryIsOpenedToACardOnce) {
+TEST_F(CudaBackendTest, RepeatedPeerCopies_SetPoolAccessUntilItSucceedsOnce) {
   const auto other = open_device(*backend_, {{"device", "1"}});
   Memory one = device().allocate(64), two = other->allocate(64);
   const Region all{.offset = 0, .row = 64};
@@ -201,7 +196,7 @@ TEST_F(CudaBackendTest, MemoryIsOpenedToACardOnce) {
   other->release(two);
 }
 
-TEST_F(CudaBackendTest, CopiesThatFailSaySo) {
+TEST_F(CudaBackendTest, FailedCopy_NamesTheErrorAndStickyErrorLosesTheDevice) {
   char here_bytes[8] = {};
   Memory memory = device().allocate(8);
   const Region all{.offset = 0, .row = 8};
@@ -218,18 +213,18 @@ TEST_F(CudaBackendTest, CopiesThatFailSaySo) {
   EXPECT_EQ(sink.wait_for(2)[1].outcome.message, lost);
   device().copy({there(memory.address, all), here(here_bytes, all), &sink, nullptr});
   EXPECT_EQ(sink.wait_for(3)[2].outcome.message, lost);
-  EXPECT_EQ(message_of([&] { device().allocate(8); }), lost);
+  EXPECT_EQ(thrown_by<Error>([&] { device().allocate(8); }), lost);
   device().release(memory);
   device_.reset();
   EXPECT_NO_THROW(open_device(*backend_, {})) << "a new context";
 }
 
-TEST_F(CudaBackendTest, ALostCardSaysHowToGoOn) {
+TEST_F(CudaBackendTest, OpenOfLostDevice_SaysToRestartUntilItsContextIsReleased) {
   device();  // keeps the context
   fake_cuda_fail("cuMemGetInfo", 1, 719);
   const auto again = [&] { open_device(*backend_, {}); };
   EXPECT_EQ(
-      message_of(again),
+      thrown_by<Error>(again),
       "domain 'test': this process has lost its GPU before, CUDA_ERROR_LAUNCH_FAILED (719: as "
       "the test wants it): start the program again");
   EXPECT_EQ(status_of(again), WEIR_STATUS_DEVICE_ERROR) << "every time";

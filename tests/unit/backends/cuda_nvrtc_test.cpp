@@ -55,36 +55,36 @@ class NvrtcTest : public testing::Test {
   }
 };
 
-TEST_F(NvrtcTest, CompilesForACard) {
+TEST_F(NvrtcTest, KnownArchitecture_CompilesToCubin) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 90), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(NvrtcTest, CompilesForTheDriverOfANewerCard) {
+TEST_F(NvrtcTest, UnknownNewerArchitecture_CompilesToPtx) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 999), testing::ExitedWithCode(4), "");
 }
 
-TEST_F(NvrtcTest, CompilesForTheDriverOfACardBetweenTwoThatItKnows) {
+TEST_F(NvrtcTest, ArchitectureBetweenTwoKnown_CompilesToPtxOfTheLower) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 76), testing::ExitedWithCode(4), "\\.target sm_75");
 }
 
-TEST_F(NvrtcTest, RefusesCardsThatAreTooOld) {
+TEST_F(NvrtcTest, ArchitectureTooOldForNvrtc_IsUnsupported) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kGood, 20), testing::ExitedWithCode(3),
               "unsupported: NVRTC .* and the device has 2\\.0: install an older one");
 }
 
-TEST_F(NvrtcTest, SaysFileAndLine) {
+TEST_F(NvrtcTest, SourceError_NamesFileAndLine) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kWrong, 90), testing::ExitedWithCode(3),
               "kernel_error: kernel.cu does not compile for CUDA: kernel.cu\\(2\\): error: "
               "identifier \"nowhere\" is undefined");
 }
 
-TEST_F(NvrtcTest, SaysHowLargeSharedMemoryIs) {
+TEST_F(NvrtcTest, TooMuchSharedMemory_ErrorNamesSizeAndLimit) {
   EXPECT_EXIT(compile(WEIR_TEST_NVRTC, kLarge, 90), testing::ExitedWithCode(3),
               "kernel_error: kernel.cu does not compile for CUDA: .*'add' uses too much shared "
               "data \\(67108864 bytes, 49152 max\\)");
 }
 
-TEST(Nvrtc, SaysWhatToInstall) {
+TEST(Nvrtc, MissingLibrary_ErrorSaysToInstallNvrtc) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(compile("/nowhere/libnvrtc.so", kGood, 90), testing::ExitedWithCode(3),
               "unavailable: there is no compiler for CUDA kernels: .*; install NVRTC");

@@ -28,7 +28,7 @@ bool round_trip(CudaPackers& packers, std::size_t row, std::size_t rows, std::si
   return true;
 }
 
-TEST(CudaPackers, PackPiecesOfAllShapes) {
+TEST(CudaPackers, BlocksOfManyShapes_RoundTripThroughAChunk) {
   for (const unsigned helpers : {0u, 1u, 3u}) {
     CudaPackers packers(helpers, "pack");
     EXPECT_TRUE(round_trip(packers, 1, 1, 1));
@@ -39,7 +39,7 @@ TEST(CudaPackers, PackPiecesOfAllShapes) {
   }
 }
 
-TEST(CudaPackers, PackForSeveralAtOnce) {
+TEST(CudaPackers, ConcurrentCallers_PackTheirBlocksCorrectly) {
   CudaPackers packers(2, "pack");
   std::vector<int> good(3);
   std::vector<std::thread> threads;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cuda_rig.hpp"
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
@@ -88,10 +89,10 @@ class CudaPlaceTest : public CudaTest {
   const KernelSource *mix_ = nullptr, *meet_ = nullptr, *gate_ = nullptr;
 };
 
-TEST_F(CudaPlaceTest, AChainCostsLaunchesOnly) {
+TEST_F(CudaPlaceTest, DependentChain_UsesOneStreamAndNoEventWaits) {
   constexpr int kLength = 1000;
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   std::uint64_t last = 0;
   std::int64_t expected = 0;
   for (int i = 0; i < kLength; ++i) {
@@ -103,7 +104,7 @@ TEST_F(CudaPlaceTest, AChainCostsLaunchesOnly) {
   const unsigned long events = fake_cuda_calls("cuEventCreate");
   for (const auto& [number, ending] : feed.wait()) {
     EXPECT_TRUE(ending.outcome.ok()) << ending.outcome.message;
-    EXPECT_EQ(ending.stream, 0u);
+    EXPECT_EQ(ending.worker, 0u);
   }
   EXPECT_EQ(*x, expected);
   EXPECT_EQ(fake_cuda_calls("cuLaunchKernel"), static_cast<unsigned long>(kLength));
@@ -116,14 +117,13 @@ TEST_F(CudaPlaceTest, AChainCostsLaunchesOnly) {
 }
 
 /// A chain whose jobs come one by one: the device tells of the first, and then of several at once.
-TEST_F(CudaPlaceTest, ABusyDeviceIsNotAskedAfterEachJob) {
+TEST_F(CudaPlaceTest, BusyDevice_CompletionsAreSignalledInBatches) {
   constexpr unsigned kJobs = 64;
   open_gate = false;
-  setenv("WEIR_SPIN_US", "1000000", 1);
+  const EnvironmentVariable spin("WEIR_SPIN_US", "1000000");
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto driver = place(feed);
-  unsetenv("WEIR_SPIN_US");
   auto last = feed.add(gate());
   for (unsigned i = 0; i < kJobs; ++i) {
     driver->wake();
@@ -138,9 +138,9 @@ TEST_F(CudaPlaceTest, ABusyDeviceIsNotAskedAfterEachJob) {
       << "except where the thread was to sleep";
 }
 
-TEST_F(CudaPlaceTest, FollowersOfOneJobRunAtOnce) {
+TEST_F(CudaPlaceTest, SuccessorsOfOneJob_RunConcurrently) {
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto root = feed.add(mix(x, 1));
   Waits leaves;
   for (int i = 0; i < 4; ++i) leaves.push_back(feed.add(meet(4), {root}));
@@ -149,15 +149,15 @@ TEST_F(CudaPlaceTest, FollowersOfOneJobRunAtOnce) {
   const auto endings = feed.wait();
   EXPECT_EQ(*x, 8);
   std::set<unsigned> streams;
-  for (const std::uint64_t leaf : leaves) streams.insert(endings.at(leaf).stream);
+  for (const std::uint64_t leaf : leaves) streams.insert(endings.at(leaf).worker);
   EXPECT_EQ(streams.size(), 4u);
   EXPECT_LE(fake_cuda_calls("cuStreamWaitEvent"), 6u) << "three to fork, three to join";
 }
 
 /// A follower that comes while its predecessor runs with another one after it.
-TEST_F(CudaPlaceTest, LateFollowersWaitForNoMore) {
+TEST_F(CudaPlaceTest, SuccessorSubmittedLate_WaitsOnlyForItsPredecessor) {
   open_gate = false;
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto driver = place(feed);
   const auto ask = [&](Job job, Waits waits) {
     const auto number = feed.add(job, std::move(waits));
@@ -172,12 +172,12 @@ TEST_F(CudaPlaceTest, LateFollowersWaitForNoMore) {
   for (const auto& [number, ending] : feed.wait()) EXPECT_TRUE(ending.outcome.ok());
 }
 
-TEST_F(CudaPlaceTest, AnyOrderHolds) {
+TEST_F(CudaPlaceTest, RandomDependences_HoldInExecutionAndCompletion) {
   constexpr std::size_t kJobs = 3000;
   std::mt19937 random(7);
   std::int64_t* const stamps = numbers(2 * kJobs);
   const KernelSource& stamp = source("stamp", "p");
-  OrderFeed feed;
+  ScriptedFeed feed;
   std::vector<Waits> all;
   for (std::size_t i = 0; i < kJobs; ++i) {
     Waits waits;
@@ -208,9 +208,9 @@ TEST_F(CudaPlaceTest, AnyOrderHolds) {
   EXPECT_LE(fake_cuda_depth(), 600u);
 }
 
-TEST_F(CudaPlaceTest, GroupsAndTimes) {
+TEST_F(CudaPlaceTest, TimedKernel_RunsAllGroupsAndReportsItsTimes) {
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   Job counted = job(source("count", "p"), {x}, {}, 6);
   counted.timed = true;
   const std::int64_t before = device().now_ns();
@@ -223,8 +223,8 @@ TEST_F(CudaPlaceTest, GroupsAndTimes) {
   EXPECT_LE(ending.job.ended_ns, device().now_ns());
 }
 
-TEST_F(CudaPlaceTest, CodeOfKindCudaGetsTheQueue) {
-  OrderFeed feed;
+TEST_F(CudaPlaceTest, CudaFunction_GetsTheQueueAndItsFailureIsReported) {
+  ScriptedFeed feed;
   static void* queue;
   queue = nullptr;
   Job made;
@@ -247,11 +247,11 @@ TEST_F(CudaPlaceTest, CodeOfKindCudaGetsTheQueue) {
 
 // Copies.
 
-TEST_F(CudaPlaceTest, CopiesAreJobs) {
+TEST_F(CudaPlaceTest, CopiesAndKernels_RunInDependenceOrder) {
   std::vector<std::int64_t> out{1, 2, 3}, in(3);
   std::int64_t* const x = numbers(3);
   const Region all{.offset = 0, .row = 24};
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto to = feed.add(copy(here(out.data(), all), there(x, all)));
   const auto mixed = feed.add(mix(x + 1, 5), {to});
   feed.add(copy(there(x, all), here(in.data(), all)), {mixed});
@@ -262,7 +262,7 @@ TEST_F(CudaPlaceTest, CopiesAreJobs) {
   EXPECT_EQ(in, (std::vector<std::int64_t>{1, 11, 3}));
 }
 
-TEST_F(CudaPlaceTest, CopiesOfManyShapes) {
+TEST_F(CudaPlaceTest, CopiesOfManyShapes_RoundTripExactly) {
   struct Shape {
     std::uint64_t row;
     std::uint32_t rows;
@@ -299,7 +299,7 @@ TEST_F(CudaPlaceTest, CopiesOfManyShapes) {
     }
     Memory memory = device().allocate(its.end());
     {
-      OrderFeed feed;
+      ScriptedFeed feed;
       const auto to = feed.add(copy(here(out.data(), mine), there(memory.address, its)));
       feed.add(copy(there(memory.address, its), here(in.data(), mine)), {to});
       const auto driver = place(feed);
@@ -313,10 +313,10 @@ TEST_F(CudaPlaceTest, CopiesOfManyShapes) {
 }
 
 /// Allocation succeeds while the GPU is busy; the memory is zero for its first user.
-TEST_F(CudaPlaceTest, AllocatingWaitsForNothing) {
+TEST_F(CudaPlaceTest, AllocationWhileDeviceIsBusy_DoesNotBlockAndIsZeroed) {
   std::int64_t seen = 0;
   const Region all{.offset = 0, .row = sizeof seen};
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto driver = place(feed);
   fake_cuda_hold(1);
   std::int64_t* const x = numbers(1);
@@ -330,12 +330,12 @@ TEST_F(CudaPlaceTest, AllocatingWaitsForNothing) {
   EXPECT_GE(fake_cuda_calls("cuStreamWaitEvent"), 2u) << "in each of the two streams";
 }
 
-TEST_F(CudaPlaceTest, ManyCopiesShareThePageLockedMemory) {
+TEST_F(CudaPlaceTest, MoreCopiesThanStagingMemory_AllArriveIntact) {
   constexpr std::size_t kCopies = 300, kBytes = 100'000;
   std::vector<std::vector<char>> out, in(kCopies, std::vector<char>(kBytes));
   std::vector<Memory> there_memory;
   const Region all{.offset = 0, .row = kBytes};
-  OrderFeed feed;
+  ScriptedFeed feed;
   for (std::size_t i = 0; i < kCopies; ++i) {
     out.emplace_back(kBytes, static_cast<char>(i));
     there_memory.push_back(device().allocate(kBytes));
@@ -350,12 +350,12 @@ TEST_F(CudaPlaceTest, ManyCopiesShareThePageLockedMemory) {
   for (Memory& memory : there_memory) device().release(memory);
 }
 
-TEST_F(CudaPlaceTest, SmallCopiesArePackedTogether) {
+TEST_F(CudaPlaceTest, SmallCopies_AreCoalesced) {
   constexpr std::size_t kCopies = 64, kBytes = 4096;
   std::vector<char> out(kCopies * kBytes), in(out.size());
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(i * 31 + i / 256);
   Memory memory = device().allocate(out.size());
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto piece = [](std::size_t i) { return Region{.offset = i * kBytes, .row = kBytes}; };
   for (std::size_t i = 0; i < kCopies; ++i) {
     feed.add(copy(here(out.data(), piece(i)), there(memory.address, piece(i))));
@@ -378,7 +378,7 @@ constexpr Region kPlanes{
     .offset = 3, .row = 4, .row_stride = 8, .plane_stride = 20, .rows = 2, .planes = 200};
 
 /// The driver blocks a thread that gives it thousands of commands, so it gets a copy in parts.
-TEST_F(CudaPlaceTest, ALongCopyLeavesRoomForOthers) {
+TEST_F(CudaPlaceTest, CopyOfManyRows_DoesNotBlockIndependentKernels) {
   std::int64_t* const x = numbers(600);
   std::int64_t* const y = numbers(2);
   std::vector<char> out(kPlanes.end()), in(out.size(), 1), wanted(in);
@@ -392,7 +392,7 @@ TEST_F(CudaPlaceTest, ALongCopyLeavesRoomForOthers) {
   std::int64_t number = 7;
   const Region one{.offset = 0, .row = sizeof number};
   open_gate = false;
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto first = feed.add(gate());
   const auto to = feed.add(copy(here(out.data(), kPlanes), there(x, kPlanes)), {first});
   const auto beside = feed.add(copy(here(&number, one), there(y, one)));
@@ -401,7 +401,7 @@ TEST_F(CudaPlaceTest, ALongCopyLeavesRoomForOthers) {
   feed.add(mix(x, 1), {mixed, back});
   const auto alone = feed.add(mix(y + 1, 9));
   const auto driver = place(feed);
-  while (feed.over() == 0) std::this_thread::yield();
+  while (feed.order().empty()) std::this_thread::yield();
   EXPECT_EQ(feed.order(), Waits{alone}) << "while the copy waits for the gate";
   open_gate = true;
   for (const auto& [ended, ending] : feed.wait()) {
@@ -415,13 +415,13 @@ TEST_F(CudaPlaceTest, ALongCopyLeavesRoomForOthers) {
 
 // Failures.
 
-TEST_F(CudaPlaceTest, ALongCopyMayFailInTheMiddle) {
+TEST_F(CudaPlaceTest, CopyFailsMidway_SuccessorsArePoisonedOrDeviceIsLost) {
   std::vector<char> bytes(kPlanes.end());
   for (const int code : {1, 719}) {
     SCOPED_TRACE(code);
     Memory memory = device().allocate(bytes.size());
     auto* const x = static_cast<std::int64_t*>(memory.address);
-    OrderFeed feed;
+    ScriptedFeed feed;
     const auto to = feed.add(copy(here(bytes.data(), kPlanes), there(x, kPlanes)));
     const auto back = feed.add(copy(there(x, kPlanes), here(bytes.data(), kPlanes)), {to});
     feed.add(mix(x, 1), {back});
@@ -442,7 +442,7 @@ TEST_F(CudaPlaceTest, ALongCopyMayFailInTheMiddle) {
 }
 
 /// Of small copies that are packed together one fails: what waits for it does not run.
-TEST_F(CudaPlaceTest, ASmallCopyFailsAlone) {
+TEST_F(CudaPlaceTest, OneCoalescedCopyFails_PoisonsOnlyItsSuccessors) {
   constexpr std::size_t kCopies = 8;
   std::vector<std::int64_t> out(kCopies, 5);
   std::int64_t* const x = numbers(kCopies);
@@ -450,7 +450,7 @@ TEST_F(CudaPlaceTest, ASmallCopyFailsAlone) {
   for (const unsigned long failing : {1ul, 3ul, kCopies}) {
     SCOPED_TRACE(failing);
     std::fill_n(x, kCopies, 0);
-    OrderFeed feed;
+    ScriptedFeed feed;
     for (std::size_t i = 0; i < kCopies; ++i) feed.add(copy(here(&out[i], one), there(x + i, one)));
     for (std::size_t i = kCopies; i-- > 0;) feed.add(mix(x + i, 1), {i + 1});
     fake_cuda_fail("cuMemcpyHtoDAsync", failing, 1);
@@ -468,9 +468,9 @@ TEST_F(CudaPlaceTest, ASmallCopyFailsAlone) {
   }
 }
 
-TEST_F(CudaPlaceTest, TextsThatDoNotCompileSayWhere) {
+TEST_F(CudaPlaceTest, KernelThatDoesNotCompile_NamesLineAndPoisonsSuccessors) {
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   const KernelSource& wrong = source("wrong", "p", "\n#error no such thing\n");
   const auto bad = feed.add(job(wrong, {x}));
   const auto again = feed.add(job(wrong, {x}));
@@ -492,9 +492,9 @@ TEST_F(CudaPlaceTest, TextsThatDoNotCompileSayWhere) {
   EXPECT_EQ(feed.wait().at(6).outcome.status, WEIR_STATUS_POISONED) << "also when it is long over";
 }
 
-TEST_F(CudaPlaceTest, CodeThatFoundNoMemoryIsLoadedAgain) {
+TEST_F(CudaPlaceTest, CodeLoadOutOfMemory_IsRetriedByTheNextJob) {
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   feed.add(mix(x, 7));
   feed.add(mix(x, 7));
   fake_cuda_fail("cuLibraryLoadData", 1, 2);
@@ -507,8 +507,8 @@ TEST_F(CudaPlaceTest, CodeThatFoundNoMemoryIsLoadedAgain) {
 }
 
 /// As a driver does that is older than the compiler.
-TEST_F(CudaPlaceTest, SaysWhyTheDriverDoesNotTakeCode) {
-  OrderFeed feed;
+TEST_F(CudaPlaceTest, DriverRejectsCode_ErrorHintsAtDriverVersion) {
+  ScriptedFeed feed;
   feed.add(mix(numbers(1), 7));
   fake_cuda_fail("cuLibraryLoadData", 1, 200);
   const auto driver = place(feed);
@@ -518,13 +518,13 @@ TEST_F(CudaPlaceTest, SaysWhyTheDriverDoesNotTakeCode) {
   EXPECT_NE(outcome.message.find("CUDA error 200; a driver"), std::string::npos) << outcome.message;
 }
 
-TEST_F(CudaPlaceTest, CompiledCodeIsKept) {
+TEST_F(CudaPlaceTest, ReopenedDevice_ReusesCachedCode) {
   std::int64_t* const x = numbers(1);
   for (int run = 0; run < 2; ++run) {
     for (Memory& memory : std::exchange(memories_, {})) device().release(memory);
     device_.reset();
     std::int64_t* const y = numbers(1);
-    OrderFeed feed;
+    ScriptedFeed feed;
     feed.add(mix(y, 4));
     const auto driver = place(feed);
     EXPECT_TRUE(feed.wait().at(1).outcome.ok());
@@ -534,9 +534,9 @@ TEST_F(CudaPlaceTest, CompiledCodeIsKept) {
   (void)x;
 }
 
-TEST_F(CudaPlaceTest, KernelsThatDoNotFitSayWhy) {
+TEST_F(CudaPlaceTest, KernelThatCannotLaunch_ErrorNamesTheCause) {
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   KernelSource& large = sources_.emplace_back(source("mix", "pl"));
   large.group = {64, 32, 1};
   feed.add(job(large, {x}, {weir_scalar_i64(1)}));
@@ -556,9 +556,9 @@ TEST_F(CudaPlaceTest, KernelsThatDoNotFitSayWhy) {
             "domain 'test': mix: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701: as the test wants it)");
 }
 
-TEST_F(CudaPlaceTest, LargeSharedMemoryIsAskedFor) {
+TEST_F(CudaPlaceTest, LargeSharedMemory_IsRequestedPerKernelUpToTheLimit) {
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   feed.add(job(source("mix", "pl", "WEIR_LARGE_BYTES(mix, 98304);\n"), {x}, {weir_scalar_i64(1)}));
   const auto driver = place(feed);
   EXPECT_TRUE(feed.wait().at(1).outcome.ok()) << feed.wait().at(1).outcome.message;
@@ -577,15 +577,15 @@ TEST_F(CudaPlaceTest, LargeSharedMemoryIsAskedFor) {
       << outcome.message;
 }
 
-TEST_F(CudaPlaceTest, ALostDeviceEndsEverything) {
-  setenv("WEIR_SPIN_US", "0", 1);
+TEST_F(CudaPlaceTest, LostDevice_FailsJobsOfAllPlacesWithOneMessage) {
+  const EnvironmentVariable spin("WEIR_SPIN_US", "0");
   for (const int code : {700, 719, 214}) {
     SCOPED_TRACE(code);
     for (Memory& memory : std::exchange(memories_, {})) device().release(memory);
     device_.reset();
     fake_cuda_reset();
     std::int64_t* const x = numbers(2);
-    OrderFeed feed, other;
+    ScriptedFeed feed, other;
     const auto driver = place(feed, {0, 1}), beside = place(other, {2, 3});
     std::uint64_t last = 0;
     fake_cuda_break_launch(50, code);
@@ -606,11 +606,10 @@ TEST_F(CudaPlaceTest, ALostDeviceEndsEverything) {
     driver->wake();
     EXPECT_EQ(feed.wait().at(601).outcome.message, message);
   }
-  unsetenv("WEIR_SPIN_US");
 }
 
 /// Every call of the driver fails once: nothing hangs, and what is not concerned goes on.
-TEST_F(CudaPlaceTest, NoFailedCallHangs) {
+TEST_F(CudaPlaceTest, AnyFailedDriverCall_DoesNotHang) {
   const char* const calls[] = {"cuEventRecord",     "cuStreamWaitEvent",    "cuLaunchKernel",
                                "cuLaunchHostFunc",  "cuStreamWriteValue64", "cuMemcpyHtoDAsync",
                                "cuMemcpyDtoHAsync", "cuStreamQuery",        "cuPointerGetAttribute",
@@ -624,7 +623,7 @@ TEST_F(CudaPlaceTest, NoFailedCallHangs) {
         device();
         Memory memory = device().allocate(bytes.size());
         auto* const x = static_cast<std::int64_t*>(memory.address);
-        OrderFeed feed;
+        ScriptedFeed feed;
         {
           const auto driver = place(feed);
           fake_cuda_fail(call, n, code);
@@ -654,8 +653,8 @@ TEST_F(CudaPlaceTest, NoFailedCallHangs) {
 
 // Places.
 
-TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
-  OrderFeed left, right, all;
+TEST_F(CudaPlaceTest, Places_RunConcurrentlyOnTheirOwnMultiprocessors) {
+  ScriptedFeed left, right, all;
   const auto one = place(left, {0, 2}), two = place(right, {3}), three = place(all);
   left.add(meet(2));
   right.add(meet(2));
@@ -665,7 +664,7 @@ TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
   right.wait();
   EXPECT_EQ(fake_cuda_most_at_once(), 2u);
   std::int64_t* const x = numbers(1);
-  const auto groups_of = [&](OrderFeed& feed, PlaceDriver& driver) {
+  const auto groups_of = [&](ScriptedFeed& feed, PlaceDriver& driver) {
     feed.add(mix(x, 1));
     driver.wake();
     feed.wait();
@@ -677,11 +676,11 @@ TEST_F(CudaPlaceTest, PlacesAreGroupsOfMultiprocessors) {
 }
 
 TEST_F(CudaPlaceTest, ResidentKernelsHaveNoMoreGroupsThanFit) {
-  OrderFeed half, all;
+  ScriptedFeed half, all;
   const auto two = place(half, {0, 2}), four = place(all);
   KernelSource& stay = sources_.emplace_back(source("arrive", ""));
   stay.resident = true;
-  const auto groups_of = [&](OrderFeed& feed, PlaceDriver& driver, unsigned wanted) {
+  const auto groups_of = [&](ScriptedFeed& feed, PlaceDriver& driver, unsigned wanted) {
     met = 0;
     const std::uint64_t number = feed.add(job(stay, {}, {}, wanted));
     driver.wake();
@@ -694,22 +693,21 @@ TEST_F(CudaPlaceTest, ResidentKernelsHaveNoMoreGroupsThanFit) {
   EXPECT_EQ(groups_of(all, *four, 100), 32u);
 }
 
-TEST_F(CudaPlaceTest, EndsUnderLoad) {
+TEST_F(CudaPlaceTest, PlaceClosedUnderLoad_DoesNotHang) {
   std::int64_t* const x = numbers(500);
   for (int round = 0; round < 20; ++round) {
-    OrderFeed feed;
+    ScriptedFeed feed;
     for (int i = 0; i < 500; ++i) feed.add(mix(x + i, i));
     const auto driver = place(feed, {static_cast<unsigned>(round) % 4});
     if (round % 2 == 0) feed.wait();
   }
 }
 
-TEST_F(CudaPlaceTest, SleepsAndWakes) {
-  setenv("WEIR_SPIN_US", "0", 1);
+TEST_F(CudaPlaceTest, SleepingPlace_WakesForEachJobWithoutNewEvents) {
+  const EnvironmentVariable spin("WEIR_SPIN_US", "0");
   std::int64_t* const x = numbers(1);
-  OrderFeed feed;
+  ScriptedFeed feed;
   const auto driver = place(feed);
-  unsetenv("WEIR_SPIN_US");
   for (int i = 0; i < 300; ++i) {
     feed.add(mix(x, 1));
     driver->wake();

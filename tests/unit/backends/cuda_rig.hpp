@@ -1,15 +1,11 @@
-// A CUDA device on the fake driver, and a feed of jobs with waits.
+// A CUDA device on the fake driver, and jobs for it.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,72 +13,10 @@
 #include "backends/cuda/cuda_backend.hpp"
 #include "fake_cuda.h"
 #include "open_device.hpp"
+#include "scripted_feed.hpp"
+#include "surroundings.hpp"
 
 namespace weir::rt {
-
-/// Hands out jobs in the order in which they were added, numbered from 1.
-class OrderFeed final : public PlaceFeed {
- public:
-  struct Ending {
-    Outcome outcome;
-    Job job;
-    unsigned stream = 0;
-  };
-
-  bool next(Worker&, Job& job) noexcept override {
-    const std::lock_guard lock(mutex_);
-    if (ready_.empty()) return false;
-    job = ready_.front().first;
-    waits_ = std::move(ready_.front().second);
-    job.waits = waits_;
-    ready_.pop_front();
-    return true;
-  }
-  void finish(Worker& worker, Job& job, Outcome outcome) noexcept override {
-    {
-      const std::lock_guard lock(mutex_);
-      order_.push_back(job.id);
-      endings_[job.id] = {std::move(outcome), job, worker.index};
-    }
-    changed_.notify_all();
-  }
-  bool has_work() const noexcept override {
-    const std::lock_guard lock(mutex_);
-    return !ready_.empty();
-  }
-
-  /// Returns the job's number.
-  std::uint64_t add(Job job, std::vector<std::uint64_t> waits = {}) {
-    const std::lock_guard lock(mutex_);
-    job.id = ++added_;
-    ready_.emplace_back(job, std::move(waits));
-    return added_;
-  }
-  /// Waits until everything added so far is over.
-  std::map<std::uint64_t, Ending> wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return endings_.size() == added_; });
-    return endings_;
-  }
-  std::size_t over() const {
-    const std::lock_guard lock(mutex_);
-    return endings_.size();
-  }
-  /// Numbers in the order in which they were handed back.
-  std::vector<std::uint64_t> order() const {
-    const std::lock_guard lock(mutex_);
-    return order_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::pair<Job, std::vector<std::uint64_t>>> ready_;
-  std::vector<std::uint64_t> waits_;
-  std::map<std::uint64_t, Ending> endings_;
-  std::vector<std::uint64_t> order_;
-  std::uint64_t added_ = 0;
-};
 
 /// The arguments of a job, which must stay until it is over.
 struct CudaCall {
@@ -96,26 +30,21 @@ class CudaTest : public testing::Test {
     setenv("WEIR_CUDA_DRIVER", WEIR_TEST_FAKE_CUDA, 1);
     setenv("WEIR_NVRTC", WEIR_TEST_FAKE_CUDA, 1);
   }
-  void SetUp() override {
-    cache_ = testing::TempDir() + "cuda_cache_XXXXXX";
-    ASSERT_NE(mkdtemp(cache_.data()), nullptr);
-    setenv("XDG_CACHE_HOME", cache_.c_str(), 1);
-    fake_cuda_reset();
-  }
+  void SetUp() override { fake_cuda_reset(); }
   void TearDown() override {
     device_.reset();
     EXPECT_EQ(fake_cuda_objects(), 0u);
     if (!misuse_expected_) {
       EXPECT_EQ(fake_cuda_misuses(), 0u);
     }
-    std::filesystem::remove_all(cache_);
   }
 
   Device& device(KeyValues settings = {}) {
     if (device_ == nullptr) device_ = open_device(*backend_, std::move(settings));
     return *device_;
   }
-  std::unique_ptr<PlaceDriver> place(OrderFeed& feed, std::vector<unsigned> cores = {0, 1, 2, 3}) {
+  std::unique_ptr<PlaceDriver> place(ScriptedFeed& feed,
+                                     std::vector<unsigned> cores = {0, 1, 2, 3}) {
     return device().open_place({"place", std::move(cores)}, feed);
   }
 
@@ -176,7 +105,7 @@ class CudaTest : public testing::Test {
 
   std::unique_ptr<Backend> backend_ = make_cuda_backend();
   std::unique_ptr<Device> device_;
-  std::string cache_;
+  const CacheFolder cache_;
   std::deque<KernelSource> sources_;
   std::deque<CudaCall> calls_;
   bool misuse_expected_ = false;

@@ -7,7 +7,7 @@ namespace {
 
 using Points = std::vector<CudaPoint>;
 
-TEST(CudaStreamOrder, AChainStaysInItsStream) {
+TEST(CudaStreamOrder, DependentChain_StaysInItsStreamWithoutWaits) {
   CudaStreamOrder order(4);
   CudaPoint last = order.append(order.choose(0, 4, {}));
   for (int i = 0; i < 100; ++i) {
@@ -19,7 +19,7 @@ TEST(CudaStreamOrder, AChainStaysInItsStream) {
   }
 }
 
-TEST(CudaStreamOrder, WhatIsIndependentSpreads) {
+TEST(CudaStreamOrder, IndependentJobs_AreSpreadOverLeastLoadedStreams) {
   CudaStreamOrder order(6);
   std::vector<unsigned> used;
   for (int i = 0; i < 4; ++i) used.push_back(order.append(order.choose(1, 4, {})).stream);
@@ -28,7 +28,7 @@ TEST(CudaStreamOrder, WhatIsIndependentSpreads) {
   EXPECT_EQ(order.choose(1, 4, {}), 3u);
 }
 
-TEST(CudaStreamOrder, AWaitImpliesWhatTheOtherWaitedFor) {
+TEST(CudaStreamOrder, EventWait_ImpliesTransitiveWaits) {
   CudaStreamOrder order(3);
   const CudaPoint a = order.append(0);
   const unsigned of_a = order.record(0);
@@ -41,7 +41,7 @@ TEST(CudaStreamOrder, AWaitImpliesWhatTheOtherWaitedFor) {
   EXPECT_FALSE(order.implied(2, order.append(0)));
 }
 
-TEST(CudaStreamOrder, ARecordedEventServesAllBeforeIt) {
+TEST(CudaStreamOrder, RecordedEvent_CoversAllEarlierJobsOfItsStream) {
   CudaStreamOrder order(2);
   const CudaPoint first = order.append(0), second = order.append(0);
   EXPECT_FALSE(order.recorded(first));
@@ -54,7 +54,7 @@ TEST(CudaStreamOrder, ARecordedEventServesAllBeforeIt) {
   EXPECT_FALSE(order.recorded(first));
 }
 
-TEST(CudaStreamOrder, OldRecordsMakeRoom) {
+TEST(CudaStreamOrder, FullRecordTable_OverwritesTheOldestRecord) {
   CudaStreamOrder order(1);
   for (unsigned i = 0; i < 3 * CudaStreamOrder::kRecords; ++i) {
     const CudaPoint point = order.append(0);
@@ -63,7 +63,7 @@ TEST(CudaStreamOrder, OldRecordsMakeRoom) {
   }
 }
 
-TEST(CudaStreamOrder, WhatIsOverNeedsNoWait) {
+TEST(CudaStreamOrder, CompletedPredecessor_ImposesNoWaitAndNoStream) {
   CudaStreamOrder order(2);
   const CudaPoint point = order.append(0);
   EXPECT_FALSE(order.implied(1, point));

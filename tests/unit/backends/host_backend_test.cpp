@@ -17,18 +17,18 @@ unsigned cores_of(KeyValues settings) {
   return open_device(*backend, std::move(settings))->info().cores;
 }
 
-TEST(HostBackend, TakesTheCoresOfTheMachineOrThoseAskedFor) {
+TEST(HostBackend, CoresSetting_OverridesMachineCoreCount) {
   EXPECT_EQ(cores_of({}), 4u);
   EXPECT_EQ(cores_of({{"cores", "3"}}), 3u);
 }
 
-TEST(HostBackend, CountsHardwareThreadsAsCoresOnRequest) {
+TEST(HostBackend, SmtOn_CountsHardwareThreadsAsCores) {
   EXPECT_EQ(cores_of({{"smt", "off"}}), 4u);
   EXPECT_EQ(cores_of({{"smt", "on"}}), 8u);
   EXPECT_EQ(cores_of({{"smt", "on"}, {"cores", "2"}}), 4u);
 }
 
-TEST(HostBackend, RefusesMoreCoresThanThereAreAndUnknownSettings) {
+TEST(HostBackend, CoresBeyondMachineAndInvalidSettings_AreRejected) {
   EXPECT_EQ(status_of([] { cores_of({{"cores", "5"}}); }), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(status_of([] { cores_of({{"cores", "0"}}); }), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(status_of([] { cores_of({{"smt", "maybe"}}); }), WEIR_STATUS_INVALID_ARGUMENT);
@@ -46,7 +46,7 @@ TEST(HostBackend, SharesItsMemoryWithTheHost) {
   EXPECT_TRUE(device->reaches(device.get()));
 }
 
-TEST(HostBackend, AllocatesZeroedMemoryAndCopiesInPlace) {
+TEST(HostBackend, AllocatesZeroedMemoryAndCopiesSynchronously) {
   const auto backend = make_host_backend();
   const auto device = open_device(*backend, {});
   Memory memory = device->allocate(4096);

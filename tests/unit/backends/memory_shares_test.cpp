@@ -38,7 +38,7 @@ TEST(MemoryShares, KernelsThatEndAtTheSameTime_EndInTheOrderOfTheirStart) {
 
 /// Against a simulation that keeps what remains of each kernel: many kernels that come and go, for
 /// so long that the service is rebased.
-TEST(MemoryShares, EndsAreThoseOfASimulationStepByStep) {
+TEST(MemoryShares, RandomKernels_EndAsInAStepByStepSimulation) {
   struct Reference {
     double left, threads;
   };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "open_device.hpp"
+#include "scripted_feed.hpp"
 
 namespace weir::rt {
 namespace {
@@ -16,11 +17,11 @@ TEST(NullBackend, OpensADeviceThatRefusesAllWork) {
   EXPECT_FALSE(device->reaches(nullptr));
   EXPECT_FALSE(device->drive());
   EXPECT_EQ(status_of([&] { device->allocate(1); }), WEIR_STATUS_OUT_OF_MEMORY);
-  IdleFeed feed;
+  ScriptedFeed feed;
   EXPECT_EQ(status_of([&] { device->open_place({"p", {0}}, feed); }), WEIR_STATUS_UNSUPPORTED);
 }
 
-TEST(NullBackend, TellsTheSinkThatItCopiesNothing) {
+TEST(NullBackend, Copy_EndsAsUnsupported) {
   const auto backend = make_null_backend();
   const auto device = open_device(*backend, {});
   Copies copies;
@@ -29,7 +30,7 @@ TEST(NullBackend, TellsTheSinkThatItCopiesNothing) {
   EXPECT_EQ(copies.endings()[0].outcome.status, WEIR_STATUS_UNSUPPORTED);
 }
 
-TEST(NullBackend, HasNoSettings) {
+TEST(NullBackend, UnknownSetting_IsInvalidArgument) {
   const auto backend = make_null_backend();
   EXPECT_EQ(status_of([&] {
               open_device(*backend, {{"cores", "1"}});

@@ -1,4 +1,4 @@
-// Devices without a runtime: a machine made up by the test, a feed without work, a sink that notes.
+// Devices without a runtime: a machine made up by the test, and a sink that notes.
 #pragma once
 
 #include <condition_variable>
@@ -54,23 +54,6 @@ weir_status status_of(Code code) {
     return error.status();
   }
 }
-
-/// The message of the Error that code throws, "" without one.
-template <class Code>
-std::string message_of(Code code) {
-  try {
-    code();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-struct IdleFeed final : PlaceFeed {
-  bool next(Worker&, Job&) noexcept override { return false; }
-  void finish(Worker&, Job&, Outcome) noexcept override {}
-  bool has_work() const noexcept override { return false; }
-};
 
 /// Notes how copies end.
 class Copies final : public CopySink {

@@ -11,7 +11,6 @@
 #include <numeric>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "backend/copy_bytes.hpp"
@@ -19,46 +18,22 @@
 #include "backends/opencl/opencl_platforms.hpp"
 #include "failing_opencl.h"
 #include "open_device.hpp"
+#include "scripted_feed.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
 
-/// Gives jobs, all at once, and notes which are over.
-class GivenJobs final : public PlaceFeed {
- public:
-  explicit GivenJobs(std::vector<Job> jobs, std::vector<weir_status> expected = {})
-      : jobs_(std::move(jobs)), expected_(std::move(expected)), over_(jobs_.size()) {
-    expected_.resize(jobs_.size());
+/// Waits for all jobs and checks their statuses. The jobs after the last of `expected` succeed.
+void expect_ends(ScriptedFeed& jobs, std::vector<weir_status> expected = {}) {
+  const auto endings = jobs.wait();
+  expected.resize(endings.size());
+  for (const auto& [number, ending] : endings) {
+    EXPECT_EQ(ending.outcome.status, expected[number - 1])
+        << "job " << number << ": " << ending.outcome.message;
   }
-
-  bool next(Worker&, Job& job) noexcept override {
-    const std::size_t given = given_.load();
-    if (given == jobs_.size()) return false;
-    job = jobs_[given];
-    job.id = given + 1;
-    given_.store(given + 1);
-    return true;
-  }
-  void finish(Worker&, Job& job, Outcome outcome) noexcept override {
-    const auto index = static_cast<std::size_t>(job.id) - 1;
-    EXPECT_EQ(outcome.status, expected_[index]) << "job " << job.id << ": " << outcome.message;
-    std::atomic<bool>& over = over_[index];
-    over.store(true);
-    over.notify_all();
-  }
-  bool has_work() const noexcept override { return given_.load() < jobs_.size(); }
-
-  void wait_for(std::size_t number) const { over_[number - 1].wait(false); }
-  void wait() const {
-    for (const std::atomic<bool>& over : over_) over.wait(false);
-  }
-
- private:
-  const std::vector<Job> jobs_;
-  std::vector<weir_status> expected_;
-  std::vector<std::atomic<bool>> over_;
-  std::atomic<std::size_t> given_{0};
-};
+}
 
 /// Before anything opens the loader, which reads it once.
 [[maybe_unused]] const int kLayered = setenv("OPENCL_LAYERS", WEIR_TEST_FAILING_OPENCL, 1);
@@ -75,7 +50,7 @@ class OpenClBackendTest : public testing::Test {
   std::unique_ptr<Backend> backend_ = make_opencl_backend();
 };
 
-TEST_F(OpenClBackendTest, SaysWhatADeviceIs) {
+TEST_F(OpenClBackendTest, DeviceInfo_ReportsDriverCoresMemoryAndAliasing) {
   const auto device = open_device(*backend_, {});
   EXPECT_EQ(device->info().backend, "opencl");
   EXPECT_NE(device->info().description.find(", driver "), std::string::npos);
@@ -86,53 +61,55 @@ TEST_F(OpenClBackendTest, SaysWhatADeviceIs) {
   EXPECT_EQ(open_device(*backend_, {{"memory", "1MiB"}})->info().memory_bytes, 1u << 20);
 }
 
-TEST_F(OpenClBackendTest, ListsTheDevicesWhenOneIsNotThere) {
+TEST_F(OpenClBackendTest, UnknownDeviceNumber_ErrorListsTheDevices) {
   EXPECT_EQ(status_of([&] { open_device(*backend_, {{"device", "999"}}); }), WEIR_STATUS_NOT_FOUND);
-  const std::string message = message_of([&] { open_device(*backend_, {{"device", "999"}}); });
+  const std::string message = thrown_by<Error>([&] {
+    open_device(*backend_, {{"device", "999"}});
+  });
   EXPECT_NE(message.find("no device 999; OpenCL has: 0 "), std::string::npos) << message;
 }
 
-TEST_F(OpenClBackendTest, RefusesMoreThanTheDriverAllocatesAtOnce) {
+TEST_F(OpenClBackendTest, AllocationAboveDriverLimit_FailsAndNamesTheLimit) {
   const auto device = open_device(*backend_, {});
-  const std::string message = message_of([&] { device->allocate(std::size_t{1} << 50); });
+  const std::string message = thrown_by<Error>([&] { device->allocate(std::size_t{1} << 50); });
   EXPECT_NE(message.find("gives at most"), std::string::npos) << message;
   Memory memory = device->allocate(100);
   for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(static_cast<char*>(memory.address)[i], 0);
   device->release(memory);
 }
 
-TEST_F(OpenClBackendTest, DividesOnlyIntoUnitsThatFollowEachOther) {
+TEST_F(OpenClBackendTest, NonContiguousComputeUnits_PlaceIsUnsupported) {
   const auto device = open_device(*backend_, {});
   if (device->info().cores < 4) GTEST_SKIP() << "too few units";
-  IdleFeed feed;
+  ScriptedFeed feed;
   EXPECT_NO_THROW(device->open_place({"p", {1, 2}}, feed));
   EXPECT_EQ(status_of([&] { device->open_place({"p", {0, 2}}, feed); }), WEIR_STATUS_UNSUPPORTED);
 }
 
 /// Threads of PoCL look at the unit of a command after it has said that this is over.
-TEST_F(OpenClBackendTest, PlacesMayEndRightBehindTheirCommands) {
+TEST_F(OpenClBackendTest, PlaceOpenedAndClosedRepeatedly_DoesNotCrash) {
   const auto device = open_device(*backend_, {});
   if (device->info().cores < 2) GTEST_SKIP() << "too few units";
-  IdleFeed feed;
+  ScriptedFeed feed;
   for (int i = 0; i < 300; ++i) device->open_place({"p", {i % 2 == 0 ? 0u : 1u}}, feed);
 }
 
-TEST_F(OpenClBackendTest, SaysThatItsDriverDoesNotDivide) {
+TEST_F(OpenClBackendTest, DriverThatCannotPartition_ErrorAdvisesToUseAllUnits) {
   OpenClDeviceInfo facts = list_opencl_devices().front();
   if (!facts.native) GTEST_SKIP() << "only native devices are divided";
   ++facts.units;  // which the driver does not have
   OpenClDevice device("test", facts.memory, true, facts);
-  IdleFeed feed;
+  ScriptedFeed feed;
   const auto open = [&] { device.open_place({"half", {0}}, feed); };
   EXPECT_EQ(status_of(open), WEIR_STATUS_UNSUPPORTED);
-  const std::string message = message_of(open);
+  const std::string message = thrown_by<Error>(open);
   EXPECT_TRUE(message.starts_with("place 'half' cannot be 1 of the " + std::to_string(facts.units) +
                                   " units of "))
       << message;
   EXPECT_TRUE(message.ends_with("; use all")) << message;
 }
 
-TEST_F(OpenClBackendTest, ACardHasAMemoryOfItsOwn) {
+TEST_F(OpenClBackendTest, DiscreteDevice_HasItsOwnMemoryAndRunsNoHostCode) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   EXPECT_FALSE(card->info().aliases_host);
   EXPECT_FALSE(card->info().runs_host_code);
@@ -150,17 +127,17 @@ TEST_F(OpenClBackendTest, ACardHasAMemoryOfItsOwn) {
   card->release(memory);
 }
 
-TEST_F(OpenClBackendTest, ACardBringsBriefCallsToAnEnd) {
+TEST_F(OpenClBackendTest, BriefCallsOnDiscreteDevice_AllSucceed) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   Job call;
   call.function = [](const weir_call*) { return WEIR_STATUS_OK; };
   call.brief = true;
-  GivenJobs jobs(std::vector<Job>(40, call));
+  ScriptedFeed jobs(std::vector<Job>(40, call));
   const auto place = card->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs);
 }
 
-TEST_F(OpenClBackendTest, ACardCallsNothingThatWaitsForAFailure) {
+TEST_F(OpenClBackendTest, DiscreteDeviceCallFails_SuccessorsArePoisonedAndNotCalled) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   static std::atomic<unsigned> calls{0};
   calls = 0;
@@ -174,13 +151,13 @@ TEST_F(OpenClBackendTest, ACardCallsNothingThatWaitsForAFailure) {
       return WEIR_STATUS_OK;
     };
   }
-  GivenJobs jobs(given, {WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_POISONED, WEIR_STATUS_POISONED});
+  ScriptedFeed jobs(given);
   const auto place = card->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs, {WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_POISONED, WEIR_STATUS_POISONED});
   EXPECT_EQ(calls.load(), 0u);
 }
 
-TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
+TEST_F(OpenClBackendTest, DiscreteDevice_CopiesStridedRegionsWithinItsMemory) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   constexpr std::size_t kBytes = 256;
   constexpr Region kAll{.row = kBytes};
@@ -218,9 +195,9 @@ TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
   given[1].to = in(one, kBeside);
   given[1].waits = {&kFirst, 1};
   {
-    GivenJobs jobs(given);
+    ScriptedFeed jobs(given);
     const auto place = card->open_place({"p", {0}}, jobs);
-    jobs.wait();
+    expect_ends(jobs);
   }
   copy(in(one, kTiles), in(one, kDenser));
   copy(in(one, kAll), program);
@@ -230,7 +207,7 @@ TEST_F(OpenClBackendTest, ACardCopiesWithinItsMemory) {
 }
 
 /// Allocation succeeds while the device is busy; the memory is zero for its first user.
-TEST_F(OpenClBackendTest, ACardClearsWhileTheHostGoesOn) {
+TEST_F(OpenClBackendTest, AllocationOnBusyDiscreteDevice_DoesNotBlockAndIsZeroed) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   constexpr std::size_t kBytes = 64;
   constexpr Region kAll{.row = kBytes}, kSecond{.offset = kBytes, .row = kBytes};
@@ -246,14 +223,14 @@ TEST_F(OpenClBackendTest, ACardClearsWhileTheHostGoesOn) {
   copy.is_copy = true;
   copy.from = program;
   copy.to = in(one, kAll);
-  GivenJobs jobs({copy});
+  ScriptedFeed jobs({copy});
   Copies copies;
   {
     const auto place = card->open_place({"p", {0}}, jobs);
     card->copy({program, in(two, kAll), &copies, nullptr});
     while (jobs.has_work()) std::this_thread::yield();
     failing_opencl_hold_fills(0);
-    jobs.wait();
+    expect_ends(jobs);
   }
   EXPECT_TRUE(copies.wait_for(1)[0].outcome.ok());
   std::size_t count = 1;
@@ -266,7 +243,7 @@ TEST_F(OpenClBackendTest, ACardClearsWhileTheHostGoesOn) {
   card->release(two);
 }
 
-TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
+TEST_F(OpenClBackendTest, SmallCopyWithoutWaits_IsNotDelayedByABlockedCopy) {
   const auto device = open_device(*backend_, {});
   if (device->info().cores < 2) GTEST_SKIP() << "too few units";
   static std::atomic<bool> open{false};
@@ -284,18 +261,18 @@ TEST_F(OpenClBackendTest, SmallCopiesDoNotWaitForWhatOthersWaitFor) {
     given[i].from = {nullptr, bytes.data(), {.offset = 0, .row = 8}};
     given[i].to = {nullptr, bytes.data(), {.offset = 16 * i, .row = 8}};
   }
-  GivenJobs jobs(given);
+  ScriptedFeed jobs(given);
   std::vector<unsigned> cores(device->info().cores);
   std::iota(cores.begin(), cores.end(), 0u);
   const auto place = device->open_place({"p", cores}, jobs);
   jobs.wait_for(3);
   open = true;
   open.notify_all();
-  jobs.wait();
+  expect_ends(jobs);
 }
 
 /// The place reports each command of a chain before the chain ends, whether it polls or sleeps.
-TEST_F(OpenClBackendTest, CommandsAreOverOneByOne) {
+TEST_F(OpenClBackendTest, ChainOfCommands_EachIsReportedBeforeTheChainEnds) {
   const KernelSource add{.entry = "add",
                          .text =
                              "WEIR_KERNEL(add, 1, 1, 1, WEIR_GLOBAL int* x) {\n"
@@ -307,7 +284,7 @@ TEST_F(OpenClBackendTest, CommandsAreOverOneByOne) {
   static std::atomic<bool> open;
   for (const char* const spin : {"0", "1000000"}) {
     SCOPED_TRACE(spin);
-    setenv("WEIR_SPIN_US", spin, 1);
+    const EnvironmentVariable variable("WEIR_SPIN_US", spin);
     const auto device = open_device(*backend_, {});
     if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
     Memory memory = device->allocate(sizeof(int));
@@ -328,7 +305,7 @@ TEST_F(OpenClBackendTest, CommandsAreOverOneByOne) {
       return WEIR_STATUS_OK;
     };
     {
-      GivenJobs jobs(given);
+      ScriptedFeed jobs(given);
       std::vector<unsigned> cores(device->info().cores);
       std::iota(cores.begin(), cores.end(), 0u);
       const auto place = device->open_place({"p", cores}, jobs);
@@ -336,16 +313,15 @@ TEST_F(OpenClBackendTest, CommandsAreOverOneByOne) {
       EXPECT_EQ(*static_cast<int*>(memory.address), 3);
       open = true;
       open.notify_all();
-      jobs.wait();
+      expect_ends(jobs);
     }
     EXPECT_EQ(*static_cast<int*>(memory.address), 4);
     device->release(memory);
   }
-  unsetenv("WEIR_SPIN_US");
 }
 
 /// More than the window holds, of which each waits for two.
-TEST_F(OpenClBackendTest, CommandsFollowEachOther) {
+TEST_F(OpenClBackendTest, MoreCommandsThanTheWindow_RunInDependenceOrder) {
   constexpr std::size_t kJobs = 3000;
   const KernelSource add{.entry = "add",
                          .text =
@@ -382,11 +358,11 @@ TEST_F(OpenClBackendTest, CommandsFollowEachOther) {
     expected[i + 1] = 3 * expected[one] + expected[two] + 1;
   }
   {
-    GivenJobs jobs(given);
+    ScriptedFeed jobs(given);
     std::vector<unsigned> cores(device->info().cores);
     std::iota(cores.begin(), cores.end(), 0u);
     const auto place = device->open_place({"p", cores}, jobs);
-    jobs.wait();
+    expect_ends(jobs);
   }
   for (std::size_t i = 0; i <= kJobs; ++i) ASSERT_EQ(x[i], expected[i]) << i;
   device->release(memory);
@@ -406,7 +382,7 @@ Job call_of_nothing() {
 }
 
 /// OpenCL's marker without a list would wait for all that is in the queue.
-TEST_F(OpenClBackendTest, CallsOfNoGroupsWaitForNobodyElse) {
+TEST_F(OpenClBackendTest, CallWithZeroGroups_WaitsOnlyForItsPredecessors) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   static std::atomic<bool> open{false};
@@ -421,24 +397,24 @@ TEST_F(OpenClBackendTest, CallsOfNoGroupsWaitForNobodyElse) {
   given[2] = given[3] = call_of_nothing();
   given[2].groups = given[3].groups = {1, 0, 1};
   given[3].waits = {&kFailing, 1};
-  GivenJobs jobs(given,
-                 {WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_OK, WEIR_STATUS_OK, WEIR_STATUS_POISONED});
+  ScriptedFeed jobs(given);
   const auto place = device->open_place({"p", {0}}, jobs);
   jobs.wait_for(3);
   open = true;
   open.notify_all();
-  jobs.wait();
+  expect_ends(jobs,
+              {WEIR_STATUS_KERNEL_ERROR, WEIR_STATUS_OK, WEIR_STATUS_OK, WEIR_STATUS_POISONED});
 }
 
 /// The driver gives up what waits for a command that failed, and makes no callback.
-TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
+TEST_F(OpenClBackendTest, CommandFailsAfterEnqueueOfSuccessors_OnlySuccessorsArePoisoned) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   static std::atomic<unsigned> calls{0};
   static constexpr std::array<std::uint64_t, 3> kNumbers{1, 2, 3};
   for (const char* const spin : {"0", "1000000"}) {
     SCOPED_TRACE(spin);
-    setenv("WEIR_SPIN_US", spin, 1);
+    const EnvironmentVariable variable("WEIR_SPIN_US", spin);
     calls = 0;
     std::vector<Job> given(6);
     given[0] = call_of_nothing();
@@ -456,29 +432,27 @@ TEST_F(OpenClBackendTest, WhatWaitsForAFailedCommandIsOver) {
     constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
     const unsigned before = failing_opencl_failures();
     failing_opencl_end_launch("clFlush", -5);
-    GivenJobs jobs(given,
-                   {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kPoisoned, kFine, kPoisoned, kFine});
+    ScriptedFeed jobs(given);
     std::vector<unsigned> cores(device->info().cores);
     std::iota(cores.begin(), cores.end(), 0u);
     const auto place = device->open_place({"p", cores}, jobs);
-    jobs.wait();
+    expect_ends(jobs, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kPoisoned, kFine, kPoisoned, kFine});
     EXPECT_EQ(failing_opencl_failures(), before + 1);
     EXPECT_EQ(calls.load(), 2u);
   }
-  unsetenv("WEIR_SPIN_US");
 }
 
-TEST_F(OpenClBackendTest, SaysThatACommandHadNoMemory) {
+TEST_F(OpenClBackendTest, CommandThatRunsOutOfMemory_ReportsOutOfMemory) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   failing_opencl_end_launch("clFlush", -6);
-  GivenJobs jobs({call_of_nothing()}, {WEIR_STATUS_OUT_OF_MEMORY});
+  ScriptedFeed jobs({call_of_nothing()});
   const auto place = device->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs, {WEIR_STATUS_OUT_OF_MEMORY});
 }
 
 /// PoCL never ends a command that waits for one that had failed before.
-TEST_F(OpenClBackendTest, WhatComesAfterAFailedCommandIsOver) {
+TEST_F(OpenClBackendTest, CommandFailsBeforeEnqueueOfSuccessors_OnlySuccessorsArePoisoned) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   static std::atomic<unsigned> calls{0};
@@ -497,16 +471,16 @@ TEST_F(OpenClBackendTest, WhatComesAfterAFailedCommandIsOver) {
   constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
   const unsigned before = failing_opencl_failures();
   failing_opencl_end_launch("clEnqueueNDRangeKernel", -5);
-  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kFine, kPoisoned, kPoisoned, kFine, kPoisoned});
+  ScriptedFeed jobs(given);
   const auto place = device->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs, {WEIR_STATUS_DEVICE_ERROR, kFine, kPoisoned, kPoisoned, kFine, kPoisoned});
   EXPECT_EQ(failing_opencl_failures(), before + 1);
   EXPECT_EQ(calls.load(), 1u);
 }
 
 /// Nor one for which that fails between the last look at it and the call. What shares a command
 /// with it, or waits for that, runs all the same.
-TEST_F(OpenClBackendTest, WhatComesWhileACommandFailsIsOver) {
+TEST_F(OpenClBackendTest, CommandFailsDuringEnqueueOfSuccessor_OnlySuccessorsArePoisoned) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   static std::atomic<unsigned> calls{0};
@@ -528,17 +502,17 @@ TEST_F(OpenClBackendTest, WhatComesWhileACommandFailsIsOver) {
   constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
   const unsigned before = failing_opencl_failures();
   failing_opencl_end_launch("clEnqueueNativeKernel", -5);
-  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kFine, kFine, kFine, kPoisoned});
+  ScriptedFeed jobs(given);
   std::vector<unsigned> cores(device->info().cores);
   std::iota(cores.begin(), cores.end(), 0u);
   const auto place = device->open_place({"p", cores}, jobs);
-  jobs.wait();
+  expect_ends(jobs, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kFine, kFine, kFine, kPoisoned});
   EXPECT_EQ(failing_opencl_failures(), before + 1);
   EXPECT_EQ(calls.load(), 2u);
 }
 
 /// Kernels of the driver do not look at each other.
-TEST_F(OpenClBackendTest, KernelsThatComeWhileOneFailsAreOver) {
+TEST_F(OpenClBackendTest, KernelFailsDuringEnqueueOfSuccessor_OnlySuccessorsArePoisoned) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   static constexpr std::array<std::uint64_t, 2> kNumbers{1, 2};
@@ -547,14 +521,14 @@ TEST_F(OpenClBackendTest, KernelsThatComeWhileOneFailsAreOver) {
   given[2].waits = {&kNumbers[1], 1};
   constexpr weir_status kPoisoned = WEIR_STATUS_POISONED;
   failing_opencl_end_launch("clEnqueueNDRangeKernel", -5);
-  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kPoisoned, WEIR_STATUS_OK});
+  ScriptedFeed jobs(given);
   const auto place = device->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kPoisoned, WEIR_STATUS_OK});
 }
 
 /// The calls of a device share a queue: one that waited there for what fails would hold up the
 /// others.
-TEST_F(OpenClBackendTest, CallsOfACardThatComeWhileACommandFailsAreOver) {
+TEST_F(OpenClBackendTest, DiscreteDeviceCommandFailsDuringEnqueue_OnlySuccessorsArePoisoned) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   static std::atomic<unsigned> calls{0};
   static constexpr std::array<std::uint64_t, 2> kNumbers{1, 2};
@@ -572,14 +546,14 @@ TEST_F(OpenClBackendTest, CallsOfACardThatComeWhileACommandFailsAreOver) {
   constexpr weir_status kPoisoned = WEIR_STATUS_POISONED, kFine = WEIR_STATUS_OK;
   const unsigned before = failing_opencl_failures();
   failing_opencl_end_launch("clEnqueueMarkerWithWaitList", -5);
-  GivenJobs jobs(given, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kFine, kPoisoned, kFine});
+  ScriptedFeed jobs(given);
   const auto place = card->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs, {WEIR_STATUS_DEVICE_ERROR, kPoisoned, kFine, kPoisoned, kFine});
   EXPECT_EQ(failing_opencl_failures(), before + 1);
   EXPECT_EQ(calls.load(), 2u);
 }
 
-TEST_F(OpenClBackendTest, ACardRunsWhatWaitsForHeldCalls) {
+TEST_F(OpenClBackendTest, HeldCallsOnDiscreteDevice_SuccessorsRun) {
   const auto card = open_device(*backend_, {{"native", "off"}});
   static std::atomic<unsigned> calls{0};
   static constexpr std::array<std::uint64_t, 3> kNumbers{1, 2, 3};
@@ -593,26 +567,26 @@ TEST_F(OpenClBackendTest, ACardRunsWhatWaitsForHeldCalls) {
     };
   }
   for (std::size_t i = 1; i < given.size(); ++i) given[i].waits = {&kNumbers[i - 1], 1};
-  GivenJobs jobs(given);
+  ScriptedFeed jobs(given);
   const auto place = card->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs);
   EXPECT_EQ(calls.load(), 2u);
 }
 
 /// A place that gets no callback for a command waits for it, and reports its outcome.
-TEST_F(OpenClBackendTest, ACallbackThatIsRefusedIsNoFailure) {
+TEST_F(OpenClBackendTest, RefusedEventCallback_CommandStillSucceeds) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
   const unsigned before = failing_opencl_failures();
   failing_opencl_end_launch("clSetEventCallback", 0);
   failing_opencl_fail("clSetEventCallback", -6);
-  GivenJobs jobs({call_of_nothing()});
+  ScriptedFeed jobs({call_of_nothing()});
   const auto place = device->open_place({"p", {0}}, jobs);
-  jobs.wait();
+  expect_ends(jobs);
   EXPECT_EQ(failing_opencl_failures(), before + 2);
 }
 
-TEST_F(OpenClBackendTest, ACopyIsNoFailureEither) {
+TEST_F(OpenClBackendTest, RefusedEventCallback_CopyStillSucceeds) {
   const auto device = open_device(*backend_, {{"alias", "off"}});
   constexpr std::size_t kBytes = 64;
   constexpr Region kAll{.row = kBytes};
@@ -631,20 +605,17 @@ TEST_F(OpenClBackendTest, ACopyIsNoFailureEither) {
   device->release(memory);
 }
 
-TEST_F(OpenClBackendTest, KernelsThatFoundNoMemoryAreCompiledAgain) {
+TEST_F(OpenClBackendTest, BuildOutOfMemory_IsRetriedByTheNextCall) {
   const auto device = open_device(*backend_, {});
   if (!device->info().compiles_source) GTEST_SKIP() << "the device compiles nothing for weir";
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const std::string before = cache != nullptr ? cache : "";
-  setenv("XDG_CACHE_HOME", "/dev/null", 1);  // there is no cached binary
+  const EnvironmentVariable cache("XDG_CACHE_HOME", "/dev/null");  // there is no cached binary
   failing_opencl_fail("clBuildProgram", -6);
-  GivenJobs jobs({call_of_nothing(), call_of_nothing()}, {WEIR_STATUS_OUT_OF_MEMORY});
+  ScriptedFeed jobs({call_of_nothing(), call_of_nothing()});
   const auto place = device->open_place({"p", {0}}, jobs);
-  jobs.wait();
-  setenv("XDG_CACHE_HOME", before.c_str(), 1);
+  expect_ends(jobs, {WEIR_STATUS_OUT_OF_MEMORY});
 }
 
-TEST(OpenClSettings, AreChecked) {
+TEST(OpenClSettings, InvalidValuesAndUnknownKeys_AreRejected) {
   const auto backend = make_opencl_backend();
   for (const KeyValues& wrong : {KeyValues{{"device", "x"}},
                                  {{"alias", "yes"}},

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -10,6 +9,8 @@
 #include <vector>
 
 #include <unistd.h>
+
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
@@ -44,15 +45,9 @@ class OpenClProgramsTest : public testing::Test {
     } catch (const Error& error) {
       GTEST_SKIP() << error.what();
     }
-    std::string made = fs::temp_directory_path() / "weir-programs-XXXXXX";
-    folder_ = mkdtemp(made.data());
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+    folder_.emplace();  // the driver has found its own cache by now
     context_ = make_opencl_context(facts_.platform, facts_.id);
     queue_ = make_opencl_queue(context_.get(), facts_.id, OpenClQueueKind::untimed);
-  }
-  void TearDown() override {
-    unsetenv("XDG_CACHE_HOME");
-    if (!folder_.empty()) fs::remove_all(folder_);
   }
 
   OpenClPrograms programs() const { return {facts_, context_.get(), facts_.id, false}; }
@@ -87,7 +82,7 @@ class OpenClProgramsTest : public testing::Test {
   }
   fs::path cached() const {
     std::error_code missing;
-    const fs::directory_iterator entries(folder_ / "weir" / "kernels", missing);
+    const fs::directory_iterator entries(folder_->path("weir/kernels"), missing);
     for (const auto& entry : entries) return entry;
     return {};
   }
@@ -95,12 +90,12 @@ class OpenClProgramsTest : public testing::Test {
   OpenClDeviceInfo facts_;
   OpenClContext context_;
   OpenClQueue queue_;
-  fs::path folder_;
+  std::optional<CacheFolder> folder_;
   weir_view view_{};
   weir_scalar scalar_{};
 };
 
-TEST_F(OpenClProgramsTest, RunsCallsAfterWhatTheyWaitFor) {
+TEST_F(OpenClProgramsTest, CallsWithEventWaits_RunInDependenceOrder) {
   OpenClPrograms made = programs();
   std::vector<int> x(100);
   std::vector<cl_event> events;
@@ -118,7 +113,7 @@ TEST_F(OpenClProgramsTest, RunsCallsAfterWhatTheyWaitFor) {
 
 /// PoCL 3 ended the process when it confused two sizes of a kernel that ran at once. With two
 /// threads it cannot: unit_backends_of_16_threads runs this, too.
-TEST_F(OpenClProgramsTest, RunsCallsOfAllSizesAtOnce) {
+TEST_F(OpenClProgramsTest, ConcurrentCallsOfDifferentSizes_AllComplete) {
   constexpr std::uint32_t kSizes = 12;
   for (int round = 0; round < 8; ++round) {
     const KernelSource source = source_of(fmt::format(
@@ -139,13 +134,13 @@ TEST_F(OpenClProgramsTest, RunsCallsOfAllSizesAtOnce) {
   }
 }
 
-TEST_F(OpenClProgramsTest, LeavesBinariesToDriversThatKeepThem) {
+TEST_F(OpenClProgramsTest, DriverWithKernelCache_NoBinaryIsWritten) {
   if (!facts_.caches_kernels) GTEST_SKIP() << "the driver keeps none";
   EXPECT_EQ(run_anew(), 41);
   EXPECT_TRUE(cached().empty());
 }
 
-TEST_F(OpenClProgramsTest, KeepsBinaries) {
+TEST_F(OpenClProgramsTest, DriverWithoutKernelCache_BinaryIsWrittenOnceAndReused) {
   facts_.caches_kernels = false;
   EXPECT_EQ(run_anew(), 41);
   const fs::path binary = cached();
@@ -155,7 +150,7 @@ TEST_F(OpenClProgramsTest, KeepsBinaries) {
   EXPECT_EQ(fs::last_write_time(binary), written) << "was built again";
 }
 
-TEST_F(OpenClProgramsTest, SurvivesDamagedBinaries) {
+TEST_F(OpenClProgramsTest, DamagedCachedBinary_KernelStillRuns) {
   facts_.caches_kernels = false;
   EXPECT_EQ(run_anew(), 41);
   const std::string key = cached().filename();
@@ -167,12 +162,12 @@ TEST_F(OpenClProgramsTest, SurvivesDamagedBinaries) {
   EXPECT_EQ(run_anew(), 41);
 }
 
-TEST_F(OpenClProgramsTest, DoesWithoutAFolder) {
-  std::ofstream(folder_ / "weir") << "a file where the folder is to be";
+TEST_F(OpenClProgramsTest, UnusableCacheFolder_KernelStillRuns) {
+  std::ofstream(folder_->path("weir")) << "a file where the folder is to be";
   EXPECT_EQ(run_anew(), 41);
 }
 
-TEST_F(OpenClProgramsTest, SaysTheSameOfABrokenKernelEachTime) {
+TEST_F(OpenClProgramsTest, BrokenKernel_EachCallReportsItAndOthersStillRun) {
   const KernelSource broken = source_of("\nWEIR_KERNEL(twice, 4, 1, 1, WEIR_GLOBAL nothing* x) {}");
   const KernelSource another = source_of("WEIR_KERNEL(twice, 4, 1, 1, WEIR_GLOBAL int* x) {}");
   OpenClPrograms made = programs();

@@ -14,10 +14,12 @@
 
 #include "backends/rank/rank_device.hpp"
 #include "backends/rank/rank_wire.hpp"
-#include "fabric/inproc.hpp"
-#include "fabric/transport.hpp"
 #include "fleet.hpp"
+#include "ranks.hpp"
 #include "runtime/fabric.hpp"
+#include "scripted_feed.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir {
 namespace {
@@ -37,19 +39,6 @@ Runtime open(const Fleet& fleet, const std::string& domains) {
   return Runtime(options);
 }
 
-/// What a failing call says, "" when it does not fail.
-template <class Body>
-std::string message_of(Body&& body, weir_status expected) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), expected) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-
 void expect_in(const std::string& message, std::initializer_list<const char*> words) {
   for (const char* const word : words) {
     EXPECT_NE(message.find(word), std::string::npos) << message << "\nlacks: " << word;
@@ -58,7 +47,7 @@ void expect_in(const std::string& message, std::initializer_list<const char*> wo
 
 // ---- Specifications ----------------------------------------------------------------------------
 
-TEST(RankDomains, AreOfAllRanksButTheFirst) {
+TEST(RankDomains, RankWildcard_GivesOneDomainPerOtherRank) {
   const Fleet fleet(4);
   const Runtime runtime = open(fleet, "host:cores=1,rank:*/host:cores=1");
   ASSERT_EQ(runtime.domain_count(), 4u);
@@ -70,7 +59,7 @@ TEST(RankDomains, AreOfAllRanksButTheFirst) {
   expect_in(info.description, {"rank 3: ", "(host)"});
 }
 
-TEST(RankDomains, MayBeSeveralOfARank) {
+TEST(RankDomains, TwoDomainsOfOneRank_GetDistinctNames) {
   const Fleet fleet(2);
   const Runtime runtime = open(fleet, "rank:1/sim:cores=1,gbps=3,memory=1MiB,rank:1/host:cores=1");
   ASSERT_EQ(runtime.domain_count(), 2u);
@@ -78,10 +67,10 @@ TEST(RankDomains, MayBeSeveralOfARank) {
   EXPECT_EQ(runtime.domain(1).name(), "rank:1#1");
 }
 
-TEST(RankDomains, SayWhatIsWrongWithThem) {
+TEST(RankDomains, InvalidRankDomains_AreRejectedWithReason) {
   const Fleet fleet(4);
   const auto refusal = [&](const char* domains, weir_status status) {
-    return message_of([&] { open(fleet, domains); }, status);
+    return thrown_by([&] { open(fleet, domains); }, status);
   };
   expect_in(refusal("rank:9", WEIR_STATUS_NOT_FOUND), {"'rank:9'", "no rank 9", "has 4"});
   expect_in(refusal("rank:0", WEIR_STATUS_INVALID_ARGUMENT), {"rank 0 is this process", "'host'"});
@@ -98,27 +87,27 @@ weir_status open_where_callers_progress(weir_fabric* fabric, void*) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = "host:cores=1,rank:1/host:cores=1";
   options.fabric = fabric;
-  expect_in(message_of([&] { const Runtime runtime(options); }, WEIR_STATUS_UNSUPPORTED),
+  expect_in(thrown_by([&] { const Runtime runtime(options); }, WEIR_STATUS_UNSUPPORTED),
             {"'rank:1/host:cores=1'", "'caller'", "'hybrid' or 'thread'"});
   return WEIR_STATUS_OK;
 }
 
-TEST(RankDomains, WithProgressByCallersAreRefused) {
+TEST(RankDomains, FabricWithCallerProgress_IsUnsupported) {
   weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
   options.progress = "caller";
   EXPECT_EQ(weir_fabric_simulate(&options, 2, open_where_callers_progress, nullptr), WEIR_STATUS_OK)
       << weir_last_error();
 }
 
-TEST(RankDomains, NeedOtherRanks) {
+TEST(RankDomains, NoOtherRankOrNoFabric_IsUnavailable) {
   const Fleet alone(1);
-  expect_in(message_of([&] { open(alone, "rank:*"); }, WEIR_STATUS_UNAVAILABLE),
+  expect_in(thrown_by([&] { open(alone, "rank:*"); }, WEIR_STATUS_UNAVAILABLE),
             {"rank 0 is the only one", "mpirun -n 2"});
-  expect_in(message_of([] { Runtime("rank:1"); }, WEIR_STATUS_UNAVAILABLE),
+  expect_in(thrown_by([] { Runtime("rank:1"); }, WEIR_STATUS_UNAVAILABLE),
             {"in no fabric", "weir_runtime_options.fabric"});
 }
 
-TEST(RankDomains, AreServedByOthersOnly) {
+TEST(RankDomains, ServeOnRankZeroOrWithoutFabric_ServesNothing) {
   const Fleet alone(1);
   EXPECT_FALSE(open(alone, "host").serve());
   EXPECT_FALSE(Runtime("host").serve());
@@ -127,7 +116,7 @@ TEST(RankDomains, AreServedByOthersOnly) {
 
 // ---- Work --------------------------------------------------------------------------------------
 
-TEST(RankDomains, CopyFromRankToRank) {
+TEST(RankDomains, TransferBetweenTwoRanks_CopiesStridedRows) {
   const Fleet fleet(3, add_kernels);
   const Runtime runtime = open(fleet, "rank:*/host:cores=1");
   Numbers numbers(100'000);
@@ -153,7 +142,7 @@ TEST(RankDomains, CopyFromRankToRank) {
   EXPECT_EQ(runtime.stats().bytes_d2d, 400'000u);
 }
 
-TEST(RankDomains, NameTheKernelThatARankLacks) {
+TEST(RankDomains, KernelMissingOnRank_FailsItsActionAndIsNamed) {
   const Fleet fleet(3, add_kernels);
   const Runtime runtime = open(fleet, "rank:2/host:cores=1");
   const Kernel other = runtime.kernel("adds", [](const Call&) {});
@@ -163,7 +152,7 @@ TEST(RankDomains, NameTheKernelThatARankLacks) {
   Numbers numbers(10);
   const Buffer x = runtime.wrap(numbers);
   stream.compute(other, {readwrite(x.all())});
-  expect_in(message_of([&] { stream.synchronize(); }, WEIR_STATUS_NOT_FOUND),
+  expect_in(thrown_by([&] { stream.synchronize(); }, WEIR_STATUS_NOT_FOUND),
             {"rank 2", "no kernel", "'adds'", "'add'"});
   stream.upload(x.all());  // it goes on
   stream.compute(add, {readwrite(x.all())}, {5});
@@ -172,28 +161,28 @@ TEST(RankDomains, NameTheKernelThatARankLacks) {
   EXPECT_EQ(numbers, Numbers(10, 5));
 }
 
-TEST(RankDomains, NameTheKernelThatARankLacksBeforeItIsUsed) {
+TEST(RankDomains, KernelMissingOnRank_ServeCallOfRankZeroNamesIt) {
   const Fleet fleet(3, add_kernels);
   const Runtime runtime = open(fleet, "host:cores=1,rank:*/host:cores=1,rank:1/host:cores=1");
   runtime.kernel("add", [](const Call&) {});
   EXPECT_FALSE(runtime.serve());
   runtime.kernel("adds", [](const Call&) {});
-  expect_in(message_of([&] { runtime.serve(); }, WEIR_STATUS_NOT_FOUND),
+  expect_in(thrown_by([&] { runtime.serve(); }, WEIR_STATUS_NOT_FOUND),
             {"rank 1", "no kernel", "'adds'", "'add'"});
 }
 
-TEST(RankDomains, NameTheKernelThatARankWouldSkip) {
+TEST(RankDomains, KernelMissingOnRankThatSkipsKernels_StillFailsItsAction) {
   const Fleet fleet(2, add_kernels);
   const Runtime runtime = open(fleet, "rank:1/sim:cores=1,kernels=skip,gflops=1");
   const Kernel other = runtime.kernel("adds", [](const Call&) {});
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
   stream.compute(other, {});
-  expect_in(message_of([&] { stream.synchronize(); }, WEIR_STATUS_NOT_FOUND),
+  expect_in(thrown_by([&] { stream.synchronize(); }, WEIR_STATUS_NOT_FOUND),
             {"rank 1", "no kernel", "'adds'"});
 }
 
-TEST(RankDomains, ServeOneRuntimeAfterTheOther) {
+TEST(RankDomains, SuccessiveRuntimes_AreServedByTheSameRank) {
   Fleet fleet(2, add_kernels);
   for (int round = 1; round <= 5; ++round) {
     const Runtime runtime = open(fleet, "rank:1/host:cores=1");
@@ -210,7 +199,7 @@ TEST(RankDomains, ServeOneRuntimeAfterTheOther) {
   EXPECT_EQ(fleet.end(), "");
 }
 
-TEST(RankDomains, ComeAndGoInSeveralThreads) {
+TEST(RankDomains, RuntimesOpenedAndClosedConcurrently_Succeed) {
   Fleet fleet(2, add_kernels);
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
@@ -235,7 +224,7 @@ bool over_soon(const Event& event) {
 }
 
 /// Brief jobs say together that they are over, but none waits for one that goes on.
-TEST(RankDomains, SayWhatIsOverWhileAKernelWaits) {
+TEST(RankDomains, BlockedKernel_DoesNotDelayCompletionOfEarlierJobs) {
   static std::atomic<int> gate;
   gate = 0;  // tests may be repeated
   const Fleet fleet(2, [](const Runtime& runtime) {
@@ -267,7 +256,7 @@ TEST(RankDomains, SayWhatIsOverWhileAKernelWaits) {
 }
 
 /// What is enqueued by threads that do not wait is done as well.
-TEST(RankDomains, NeedNobodyWhoWaits) {
+TEST(RankDomains, EventOnlyPolled_DownloadStillCompletes) {
   const Fleet fleet(2, add_kernels);
   const Runtime runtime = open(fleet, "rank:1/host:cores=1");
   const Kernel add = runtime.kernel("add", [](const Call&) {});
@@ -296,8 +285,8 @@ std::int64_t sum_of(const Runtime& runtime) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
-TEST(RankDomains, KeepTheirFabricOpen) {
-  const auto program = [](weir_fabric* fabric, void*) {
+TEST(RankDomains, FabricClosedEarly_OpenRuntimeKeepsWorking) {
+  on_two_ranks([](weir_fabric* fabric) {
     weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
     options.domains = "rank:*/host:cores=1";
     options.fabric = fabric;
@@ -305,35 +294,30 @@ TEST(RankDomains, KeepTheirFabricOpen) {
     if (weir_fabric_rank(fabric) > 0) {
       add_kernels(runtime);
       EXPECT_TRUE(runtime.serve());
-      return WEIR_STATUS_OK;
+      return;
     }
     weir_fabric_close(fabric);
     EXPECT_EQ(sum_of(runtime), 30);
-    expect_in(message_of([&] { Runtime another(options); }, WEIR_STATUS_INVALID_ARGUMENT),
+    expect_in(thrown_by([&] { Runtime another(options); }, WEIR_STATUS_INVALID_ARGUMENT),
               {"the fabric of rank 0 has been closed"});
     weir_fabric_close(fabric);
     EXPECT_STREQ(weir_last_error(), "the fabric of rank 0 has been closed");
-    return WEIR_STATUS_OK;
-  };
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, program, nullptr), WEIR_STATUS_OK);
+  });
 }
 
-TEST(RankDomains, MayOutliveTheProgramOfTheirRank) {
+TEST(RankDomains, RuntimeOutlivesSimulatedFabric_StillReportsItsDomains) {
   std::optional<Runtime> left;
-  const auto program = [](weir_fabric* fabric, void* payload) {
+  on_two_ranks([&](weir_fabric* fabric) {
     weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
     options.domains = "rank:*/host:cores=1";
     options.fabric = fabric;
     Runtime runtime(options);
-    if (runtime.serve()) return WEIR_STATUS_OK;
-    *static_cast<std::optional<Runtime>*>(payload) = std::move(runtime);
-    return WEIR_STATUS_OK;
-  };
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, program, &left), WEIR_STATUS_OK);
+    if (!runtime.serve()) left = std::move(runtime);
+  });
   EXPECT_EQ(left->domain_count(), 1u);
 }
 
-TEST(RankDomains, TakeTasks) {
+TEST(RankDomains, QueueOverHostAndRanks_RunsTasksOnEachPlace) {
   const Fleet fleet(3, add_kernels);
   const Runtime runtime = open(fleet, "host:cores=1,rank:*/host:cores=1");
   const Kernel add = runtime.kernel("add", [](const Call& call) {
@@ -382,9 +366,9 @@ void add_following(const Runtime& runtime) {
   });
 }
 
-TEST(RankDomains, GoOnWhileTheProgramIsCalledBack) {
+TEST(RankDomains, CallbackThatWaitsForAnotherPlace_ProgressContinues) {
   constexpr std::chrono::seconds kPatience{10};
-  setenv("WEIR_SPIN_US", "0", 1);  // threads of places sleep at once
+  const EnvironmentVariable spin("WEIR_SPIN_US", "0");  // threads of places sleep at once
   called_back = 0;
   std::array<std::promise<void>, 20> told;
   std::array<std::promise<bool>, 20> seen;
@@ -392,7 +376,6 @@ TEST(RankDomains, GoOnWhileTheProgramIsCalledBack) {
   const Runtime runtime = open(fleet, "rank:1/host:cores=2");
   const Kernel following = runtime.kernel("following", [](const Call&) {});
   const Place one = runtime.domain(0).place(1), two = runtime.domain(0).place(1);
-  unsetenv("WEIR_SPIN_US");
   const Stream first = one.stream(), second = two.stream();
   for (std::size_t round = 0; round < told.size(); ++round) {
     first.compute(following, {}, {round}).on_complete([&, round](weir_status, const char*) {
@@ -424,28 +407,28 @@ void lose_rank_1(const Fleet& fleet) {
   sound.compute(add, {readwrite(y.all())}, {1});
   holding.begun.wait(false);
   send_nonsense(weir_fabric::check(fleet.fabric()).port(), 1);  // ends its service
-  expect_in(message_of([&] { first.wait(); }, WEIR_STATUS_NETWORK_ERROR), {"'held'", "rank 1"});
-  expect_in(message_of([&] { second.wait(); }, WEIR_STATUS_NETWORK_ERROR), {"'add'", "rank 1"});
+  expect_in(thrown_by([&] { first.wait(); }, WEIR_STATUS_NETWORK_ERROR), {"'held'", "rank 1"});
+  expect_in(thrown_by([&] { second.wait(); }, WEIR_STATUS_NETWORK_ERROR), {"'add'", "rank 1"});
   holding.over = true;
   holding.over.notify_all();
-  message_of([&] { broken.synchronize(); }, WEIR_STATUS_NETWORK_ERROR);
+  EXPECT_NE(thrown_by([&] { broken.synchronize(); }, WEIR_STATUS_NETWORK_ERROR), "");
   // What was there only is lost; others go on.
   broken.download(x.all());
-  expect_in(message_of([&] { broken.synchronize(); }, WEIR_STATUS_NETWORK_ERROR), {"rank 1"});
+  expect_in(thrown_by([&] { broken.synchronize(); }, WEIR_STATUS_NETWORK_ERROR), {"rank 1"});
   sound.compute(add, {readwrite(y.all())}, {1});
   sound.download(y.all());
   sound.synchronize();
   EXPECT_EQ(mine, Numbers(10, 2));
-  expect_in(message_of([&] { open(fleet, "rank:1"); }, WEIR_STATUS_NETWORK_ERROR), {"rank 1"});
+  expect_in(thrown_by([&] { open(fleet, "rank:1"); }, WEIR_STATUS_NETWORK_ERROR), {"rank 1"});
 }
 
-TEST(RankDomains, FailWhenTheirRankIsGone) {
+TEST(RankDomains, LostRank_FailsItsActionsAndOtherRanksContinue) {
   Fleet fleet(3, add_held);
   lose_rank_1(fleet);
   expect_in(fleet.end(), {"rank 1", "cannot be read"});
 }
 
-TEST(RankDomains, EndTheJobsBeforeOneThatCannotBeRead) {
+TEST(RankDomains, TruncatedJobMessage_EndsServiceOfTheRankWithReason) {
   Fleet fleet(2);
   {
     const Runtime runtime = open(fleet, "rank:1/host:cores=1");
@@ -492,22 +475,6 @@ class Opening final : public rt::Listener {
   rt::Port& port_;
 };
 
-/// Has one job.
-class OneJob final : public rt::PlaceFeed {
- public:
-  bool next(rt::Worker&, rt::Job& job) noexcept override {
-    if (!ready || taken.exchange(true)) return false;
-    job.kernel = job.call.name = "any";
-    job.kernel_number = 1;
-    job.id = 1;
-    return true;
-  }
-  void finish(rt::Worker&, rt::Job&, rt::Outcome) noexcept override {}
-  bool has_work() const noexcept override { return ready && !taken; }
-
-  std::atomic<bool> ready{false}, taken{false};
-};
-
 /// Does not care how copies end.
 class Unmoved final : public rt::CopySink {
  public:
@@ -527,69 +494,52 @@ class EndOfCopy final : public rt::CopySink {
 };
 
 /// Rank 2 speaks of a copy that rank 1 was asked for.
-TEST(RankDomains, EndCopiesWhenTheirOwnRankSaysSo) {
+TEST(RankDomains, CopyReplyFromWrongRank_LosesThatRankAndNotTheCopy) {
   constexpr std::int64_t kLong = 100'000'000'000;
   rt::InprocHub hub(3, 0);
   std::atomic<bool> loss_seen{false};
-  const auto join = [&](rt::Rank rank) {
-    return std::make_unique<rt::Transport>(
-        hub.link(rank),
-        rt::Membership{.build = "of the test", .sends_heartbeats = false, .lost_after_ns = 0});
-  };
-  std::thread asked([&] {
-    rt::Port port(join(1), rt::ProgressBy::caller);
+  const auto asked = [&](rt::Port& port) {
     Opening opening(port);
     port.listen(rt::Channel::rank, &opening);
     EXPECT_TRUE(port.barrier(kLong).ok());
     while (!loss_seen) std::this_thread::yield();
     port.listen(rt::Channel::rank, nullptr);
-  });
-  std::thread other([&] {
-    rt::Port port(join(2), rt::ProgressBy::caller);
+  };
+  const auto other = [&](rt::Port& port) {
     EXPECT_TRUE(port.barrier(kLong).ok());
     rt::WireWriter message(rt::RankMessageKind::lent);
     message.put(std::uint64_t{1});
     message.put(rt::Outcome{});
     message.put(rt::WindowId{0});
     port.post(0, rt::Channel::rank, message.bytes());
-  });
-  {
-    rt::Port port(join(0), rt::ProgressBy::caller);
+  };
+  const auto asks = [&](rt::Port& port) {
     EndOfCopy end;
     std::array<std::byte, 64> here{};
-    {
-      rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
-      const rt::Memory memory = device.allocate(here.size());
-      const rt::Region region{.offset = 0, .row = here.size()};
-      device.copy({.source = {&device, static_cast<std::byte*>(memory.address), region},
-                   .target = {nullptr, here.data(), region},
-                   .sink = &end,
-                   .token = nullptr});
-      EXPECT_TRUE(port.barrier(kLong).ok());
-      EXPECT_TRUE(port.wait_until([&] { return !port.alive(2); }, kLong, "the end of rank 2"));
-      const std::string why = port.why_lost(2);
-      EXPECT_NE(why.find("a copy of another rank"), std::string::npos) << why;
-      EXPECT_FALSE(end.over) << end.why;
-      loss_seen = true;
-      EXPECT_TRUE(port.wait_until([&] { return end.over.load(); }, kLong, "the end of rank 1"));
-      EXPECT_NE(end.why.find("rank 1"), std::string::npos) << end.why;
-    }
-  }
-  asked.join();
-  other.join();
+    rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
+    const rt::Memory memory = device.allocate(here.size());
+    const rt::Region region{.offset = 0, .row = here.size()};
+    device.copy({.source = {&device, static_cast<std::byte*>(memory.address), region},
+                 .target = {nullptr, here.data(), region},
+                 .sink = &end,
+                 .token = nullptr});
+    EXPECT_TRUE(port.barrier(kLong).ok());
+    EXPECT_TRUE(port.wait_until([&] { return !port.alive(2); }, kLong, "the end of rank 2"));
+    const std::string why = port.why_lost(2);
+    EXPECT_NE(why.find("a copy of another rank"), std::string::npos) << why;
+    EXPECT_FALSE(end.over) << end.why;
+    loss_seen = true;
+    EXPECT_TRUE(port.wait_until([&] { return end.over.load(); }, kLong, "the end of rank 1"));
+    EXPECT_NE(end.why.find("rank 1"), std::string::npos) << end.why;
+  };
+  rt::test::on_ranks(hub, rt::ProgressBy::caller, {asks, asked, other});
 }
 
-TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
+TEST(RankDomains, FullTransport_MemoryCallsJobsAndCopiesDoNotBlock) {
   constexpr std::int64_t kLong = 100'000'000'000;
   rt::InprocHub hub(2, 0);
   std::atomic<bool> told{false};
-  const auto join = [&](rt::Rank rank) {
-    return std::make_unique<rt::Transport>(
-        hub.link(rank),
-        rt::Membership{.build = "of the test", .sends_heartbeats = false, .lost_after_ns = 0});
-  };
-  std::thread other([&] {
-    rt::Port port(join(1), rt::ProgressBy::caller);
+  const auto other = [&](rt::Port& port) {
     Opening opening(port);
     port.listen(rt::Channel::rank, &opening);
     EXPECT_TRUE(port.wait_until([&] { return opening.opened.load(); }, kLong, "the place"));
@@ -598,36 +548,36 @@ TEST(RankDomains, DoNotWaitToTellOfMemoryJobsAndCopies) {
     EXPECT_TRUE(told) << "rank 0 waits for room: with a lock of its caller, or a deadline";
     EXPECT_TRUE(port.barrier(kLong).ok());
     port.listen(rt::Channel::rank, nullptr);
-  });
-  {
-    rt::Port port(join(0), rt::ProgressBy::caller);
+  };
+  const auto asks = [&](rt::Port& port) {
     Unmoved sink;
     std::array<std::byte, 64> here{};
-    {
-      rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
-      OneJob feed;
-      auto place = device.open_place({.name = "place", .cores = {}}, feed);
-      const std::vector<std::byte> much(4u << 20);  // more than is on the way to a rank
-      port.post(1, rt::Channel::user, much);
-      rt::Memory memory = device.allocate(here.size());
-      const rt::Region region{.offset = 0, .row = here.size()};
-      device.copy({.source = {&device, static_cast<std::byte*>(memory.address), region},
-                   .target = {nullptr, here.data(), region},
-                   .sink = &sink,
-                   .token = nullptr});
-      device.release(memory);
-      feed.ready = true;
-      place->wake();
-      while (!feed.taken) std::this_thread::yield();
-      place.reset();  // it has sent the job, or waits for room
-      told = true;
-      EXPECT_TRUE(port.barrier(kLong).ok());
-    }
-  }
-  other.join();
+    rt::RankDevice device("rank:1", rt::RankClient::of(port), 1, "host");
+    rt::ScriptedFeed feed;
+    auto place = device.open_place({.name = "place", .cores = {}}, feed);
+    const std::vector<std::byte> much(4u << 20);  // more than is on the way to a rank
+    port.post(1, rt::Channel::user, much);
+    rt::Memory memory = device.allocate(here.size());
+    const rt::Region region{.offset = 0, .row = here.size()};
+    device.copy({.source = {&device, static_cast<std::byte*>(memory.address), region},
+                 .target = {nullptr, here.data(), region},
+                 .sink = &sink,
+                 .token = nullptr});
+    device.release(memory);
+    rt::Job job;
+    job.kernel = job.call.name = "any";
+    job.kernel_number = 1;
+    feed.add(job);
+    place->wake();
+    while (feed.has_work()) std::this_thread::yield();
+    place.reset();  // it has sent the job, or waits for room
+    told = true;
+    EXPECT_TRUE(port.barrier(kLong).ok());
+  };
+  rt::test::on_ranks(hub, rt::ProgressBy::caller, {asks, other});
 }
 
-TEST(RankWire, RefusesWhatEndsTooEarly) {
+TEST(RankWire, MessageTruncatedAtAnyByte_ReadThrows) {
   rt::WireWriter message(rt::RankMessageKind::copied);
   message.put(std::uint64_t{7});
   message.put(rt::Outcome{WEIR_STATUS_KERNEL_ERROR, "broken"});

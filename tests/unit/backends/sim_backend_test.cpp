@@ -1,4 +1,4 @@
-// A simulated card by itself: settings, memory, and how its link times transfers.
+// A simulated device by itself: settings, memory, and how its link times transfers.
 #include "backends/sim/sim_backend.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ weir_status opening(KeyValues settings) {
   return status_of([&] { open_device(*backend, std::move(settings)); });
 }
 
-TEST(SimBackend, HasTheDefaultsOfItsHelp) {
+TEST(SimBackend, NoSettings_GivesDocumentedDefaults) {
   const auto backend = make_sim_backend();
   const auto device = open_device(*backend, {});
   const DeviceInfo& info = device->info();
@@ -32,7 +32,7 @@ TEST(SimBackend, HasTheDefaultsOfItsHelp) {
   EXPECT_FALSE(info.copies_by_worker);
 }
 
-TEST(SimBackend, TakesItsSettings) {
+TEST(SimBackend, Settings_AppearInDeviceInfo) {
   const auto backend = make_sim_backend();
   const auto device = open_device(*backend, {{"cores", "57"},
                                              {"gbps", "12.5"},
@@ -48,7 +48,7 @@ TEST(SimBackend, TakesItsSettings) {
   EXPECT_TRUE(device->info().virtual_time);
 }
 
-TEST(SimBackend, RefusesWhatItCannotSimulate) {
+TEST(SimBackend, InvalidOrInconsistentSettings_AreRejected) {
   EXPECT_EQ(opening({{"cores", "5"}}), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(opening({{"cores", "5"}, {"clock", "virtual"}}), WEIR_STATUS_OK);
   EXPECT_EQ(opening({{"speed", "2"}}), WEIR_STATUS_INVALID_ARGUMENT);
@@ -66,7 +66,7 @@ TEST(SimBackend, RefusesWhatItCannotSimulate) {
   EXPECT_EQ(opening({{"smt", "on"}}), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(SimBackend, SaysWhatItsSpeedDependsOn) {
+TEST(SimBackend, Description_DiffersOnlyBySettingsThatChangeSpeed) {
   const auto description = [](KeyValues settings) {
     const auto backend = make_sim_backend();
     return open_device(*backend, std::move(settings))->info().description;
@@ -86,7 +86,7 @@ TEST(SimBackend, SaysWhatItsSpeedDependsOn) {
   EXPECT_EQ(slowed({{"slow_at_ms", "5"}}), slowed({})) << "as fast as before";
 }
 
-TEST(SimBackend, WantsNoCoresForKernelsThatItSkips) {
+TEST(SimBackend, SkippedKernels_NeedNoHostCores) {
   const auto backend = make_sim_backend();
   const auto wanted = [&](KeyValues settings) {
     return backend->cores_wanted(spec_of(*backend, std::move(settings)), test_machine());
@@ -95,7 +95,7 @@ TEST(SimBackend, WantsNoCoresForKernelsThatItSkips) {
   EXPECT_EQ(wanted({{"cores", "2"}, {"gflops", "1"}, {"kernels", "skip"}}), 0u);
 }
 
-TEST(SimBackend, KeepsCoresForItselfAndDividesTheOthersIntoThreads) {
+TEST(SimBackend, ReservedCores_AreExcludedFromTheThreadCount) {
   const auto backend = make_sim_backend();
   const auto device = open_device(
       *backend, {{"cores", "57"}, {"reserved", "1"}, {"threads", "4"}, {"clock", "virtual"}});
@@ -104,7 +104,7 @@ TEST(SimBackend, KeepsCoresForItselfAndDividesTheOthersIntoThreads) {
   EXPECT_EQ(device->info().description.find("57"), std::string::npos);
 }
 
-TEST(SimBackend, ReachesTheHostAndOtherCards) {
+TEST(SimBackend, ReachesHostAndOtherSimulatedDevices) {
   const auto backend = make_sim_backend();
   const auto one = open_device(*backend, {}), other = open_device(*backend, {});
   EXPECT_TRUE(one->reaches(nullptr));
@@ -162,7 +162,7 @@ TEST_F(SimLinkTest, FullDuplexSendsBothDirectionsAtOnceAndEachInOrder) {
   expect_times({{0, 510'000}, {0, 1'010'000}, {1'010'000, 1'120'000}});
 }
 
-TEST_F(SimLinkTest, HalfDuplexSendsEverythingOneAfterTheOther) {
+TEST_F(SimLinkTest, HalfDuplexSerializesBothDirections) {
   open({{"clock", "virtual"}, {"gbps", "3"}, {"latency_us", "10"}, {"duplex", "half"}});
   transfer(true, 3'000'000);
   transfer(false, 1'500'000);
@@ -170,7 +170,7 @@ TEST_F(SimLinkTest, HalfDuplexSendsEverythingOneAfterTheOther) {
   expect_times({{0, 1'010'000}, {1'010'000, 1'520'000}, {1'520'000, 1'630'000}});
 }
 
-TEST_F(SimLinkTest, WithoutLatencyOnlyBandwidthCounts) {
+TEST_F(SimLinkTest, ZeroLatency_TransferTimeIsBytesOverBandwidth) {
   open({{"clock", "virtual"}, {"gbps", "1"}, {"latency_us", "0"}});
   transfer(true, 1);
   transfer(true, 999);
@@ -199,7 +199,7 @@ TEST_F(SimLinkTest, RealTransfersOccupyTheLinkForAtLeastTheModelledTime) {
   EXPECT_GE(sys::now_ns(), endings[3].ended_ns);
 }
 
-TEST_F(SimLinkTest, RealTransfersOfACardThatSkipsKernelsOnlyTakeTime) {
+TEST_F(SimLinkTest, SkippedKernels_RealTransfersTakeTimeAndMoveNoBytes) {
   open({{"gbps", "3"}, {"latency_us", "100"}, {"kernels", "skip"}, {"gflops", "1"}});
   std::memset(host_.data(), 42, kBytes);
   std::memset(card_.address, 7, kBytes);

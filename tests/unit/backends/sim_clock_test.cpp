@@ -17,7 +17,7 @@ TEST(SimClock, StandsStillUntilDriven) {
   EXPECT_EQ(clock.now_ns(), 50);
 }
 
-TEST(SimClock, EventsHappenInOrderOfTimeAndThenOfPlanning) {
+TEST(SimClock, EventsRunInOrderOfTimeThenOfScheduling) {
   SimClock clock;
   std::string order;
   clock.schedule(20, [&] { order += 'c'; });
@@ -29,7 +29,7 @@ TEST(SimClock, EventsHappenInOrderOfTimeAndThenOfPlanning) {
   EXPECT_EQ(order, "abcd");
 }
 
-TEST(SimClock, EventsThatArePlannedInThePastHappenNow) {
+TEST(SimClock, EventScheduledInThePast_RunsAtTheCurrentTime) {
   SimClock clock;
   std::int64_t happened = -1;
   clock.schedule(100, [&] { clock.schedule(10, [&] { happened = clock.now_ns(); }); });
@@ -38,7 +38,7 @@ TEST(SimClock, EventsThatArePlannedInThePastHappenNow) {
   EXPECT_EQ(happened, 100);
 }
 
-TEST(SimClock, TimersHappenOnceAtTheTimeThatWasSetLast) {
+TEST(SimClock, TimerSetTwice_ExpiresOnceAtTheTimeSetLast) {
   struct Alarm final : SimClock::Timer {
     Alarm(SimClock& owner, std::string& word, char letter)
         : clock(owner), order(word), name(letter) {
@@ -91,7 +91,7 @@ TEST(SimClock, ActorsActBeforeTheNextEvent) {
   EXPECT_FALSE(clock.drive());
 }
 
-TEST(SimClock, AllActThoughAnEarlierOneGoes) {
+TEST(SimClock, ActorRemovedByAnother_LaterActorsStillAct) {
   struct Idle final : SimClock::Actor {
     void act() noexcept override {}
   } first;

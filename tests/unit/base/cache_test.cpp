@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-#include <unistd.h>
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
@@ -16,25 +15,15 @@ namespace fs = std::filesystem;
 
 class CacheTest : public testing::Test {
  protected:
-  CacheTest() {
-    std::string made = fs::temp_directory_path() / "weir-cache-XXXXXX";
-    folder_ = mkdtemp(made.data());
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-  }
-  ~CacheTest() override {
-    fs::remove_all(folder_);
-    unsetenv("XDG_CACHE_HOME");
-  }
-
-  fs::path file(const std::string& key) const { return folder_ / "weir" / "things" / key; }
+  std::string file(const std::string& key) const { return folder_.path("weir/things/" + key); }
   void overwrite(const std::string& key, const std::string& content) const {
     std::ofstream(file(key), std::ios::binary) << content;
   }
 
-  fs::path folder_;
+  const CacheFolder folder_;
 };
 
-TEST_F(CacheTest, KeepsContents) {
+TEST_F(CacheTest, WrittenContent_IsReadBack) {
   const Cache cache("things");
   EXPECT_FALSE(cache.read("a"));
   const std::string content("bytes\0and\nlines", 15);
@@ -47,7 +36,7 @@ TEST_F(CacheTest, KeepsContents) {
   EXPECT_EQ(cache.read("a"), "another");
 }
 
-TEST_F(CacheTest, DoesNotBelieveDamagedFiles) {
+TEST_F(CacheTest, DamagedFile_ReadsAsMissing) {
   const Cache cache("things");
   cache.write("a", "content");
   const auto whole = fs::file_size(file("a"));
@@ -61,13 +50,12 @@ TEST_F(CacheTest, DoesNotBelieveDamagedFiles) {
   EXPECT_EQ(cache.read("a"), "content");
 }
 
-TEST_F(CacheTest, IsNeverAnError) {
-  std::ofstream(folder_ / "weir") << "a file where the folder is to be";
+TEST_F(CacheTest, UnusableFolder_ReadsAsMissingWithoutError) {
+  std::ofstream(folder_.path("weir")) << "a file where the folder is to be";
   const Cache cache("things");
   cache.write("a", "content");
   EXPECT_FALSE(cache.read("a"));
-  setenv("XDG_CACHE_HOME", "not/absolute", 1);
-  setenv("HOME", "", 1);
+  const EnvironmentVariable cached("XDG_CACHE_HOME", "not/absolute"), home("HOME", "");
   const Cache none("things");
   none.write("a", "content");
   EXPECT_FALSE(none.read("a"));

@@ -5,35 +5,30 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
 
 class ControlGroup : public testing::Test {
  protected:
-  void SetUp() override {
-    mount_ = testing::TempDir() + "weir_control_group_" + std::to_string(getpid());
-    std::filesystem::create_directories(mount_);
-  }
-  void TearDown() override { std::filesystem::remove_all(mount_); }
-
   void write(const std::string& path, const std::string& text) const {
-    const std::filesystem::path file = mount_ + path;
+    const std::filesystem::path file = mount_.path() + path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text << '\n';
   }
   void expect(const std::string& groups, double cores, std::uint64_t memory_bytes) const {
-    const GroupLimits limits = read_group_limits(mount_, groups);
+    const GroupLimits limits = read_group_limits(mount_.path(), groups);
     EXPECT_EQ(limits.cores, cores) << groups;
     EXPECT_EQ(limits.memory_bytes, memory_bytes) << groups;
   }
 
  private:
-  std::string mount_;
+  const TemporaryFolder mount_;
 };
 
-TEST_F(ControlGroup, GrantsTheLeastOfAllThatItIsIn) {
+TEST_F(ControlGroup, NestedGroups_LowestLimitApplies) {
   write("/a/cpu.max", "150000 100000");
   write("/a/memory.max", "4096");
   write("/a/b/cpu.max", "max 100000");
@@ -49,7 +44,7 @@ TEST_F(ControlGroup, GrantsTheLeastOfAllThatItIsIn) {
   expect("0::/a/b/c\n", 0.5, 1024);
 }
 
-TEST_F(ControlGroup, IsOfVersionOneAsWell) {
+TEST_F(ControlGroup, Version1Groups_LimitsAreRead) {
   write("/cpu/a/cpu.cfs_quota_us", "200000");
   write("/cpu/a/cpu.cfs_period_us", "100000");
   write("/cpu/cpu.cfs_quota_us", "-1");
@@ -59,7 +54,7 @@ TEST_F(ControlGroup, IsOfVersionOneAsWell) {
 }
 
 /// In a container whose groups are those of the host, its own is at the root of what it sees.
-TEST_F(ControlGroup, MayBeginOutsideOfWhatIsMounted) {
+TEST_F(ControlGroup, GroupPathOutsideTheMount_LimitsOfTheRootApply) {
   write("/cpu.max", "300000 100000");
   write("/memory.max", "4096");
   expect("0::/docker/0123456789\n", 3, 4096);

@@ -10,6 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/sys.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -21,23 +23,9 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-class FileWriterTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "weir_file_writer";
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const char* name) const { return folder_ / name; }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(folder_), {}));
-  }
+class FileWriterTest : public testing::Test, public TemporaryFolder {};
 
-  std::filesystem::path folder_;
-};
-
-TEST_F(FileWriterTest, WritesAllOrNothing) {
+TEST_F(FileWriterTest, UncommittedWriter_LeavesTheFileUnchanged) {
   {
     sys::FileWriter writer(path("a"));
     writer.write(std::string(3 << 20, 'x'));
@@ -53,9 +41,9 @@ TEST_F(FileWriterTest, WritesAllOrNothing) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(FileWriterTest, HasNoNameUntilItIsComplete) {
-  const int unnamed = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  if (unnamed < 0) GTEST_SKIP() << folder_ << " cannot hold files without a name";
+TEST_F(FileWriterTest, UncommittedFile_HasNoNameInTheFolder) {
+  const int unnamed = open(path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (unnamed < 0) GTEST_SKIP() << path() << " cannot hold files without a name";
   close(unnamed);
   sys::FileWriter writer(path("a"));
   writer.write(std::string(3 << 20, 'x'));
@@ -79,7 +67,7 @@ TEST_F(FileWriterTest, OverwritesALinkAndNotItsTarget) {
   EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(FileWriterTest, KeepsToTheMaskOfTheUser) {
+TEST_F(FileWriterTest, NewFile_HasThePermissionsOfTheUmask) {
   const mode_t before = umask(077);
   sys::FileWriter writer(path("a"));
   writer.commit();
@@ -88,17 +76,13 @@ TEST_F(FileWriterTest, KeepsToTheMaskOfTheUser) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-TEST_F(FileWriterTest, NamesPathAndReason) {
-  try {
-    sys::FileWriter writer(path("missing/file"));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("missing/file"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("No such file"), std::string::npos);
-  }
+TEST_F(FileWriterTest, MissingFolder_ErrorNamesPathAndReason) {
+  const std::string why = thrown_by<Error>([&] { sys::FileWriter writer(path("missing/file")); });
+  EXPECT_NE(why.find("missing/file"), std::string::npos);
+  EXPECT_NE(why.find("No such file"), std::string::npos);
 }
 
-TEST_F(FileWriterTest, ReportsAFullDisk) {
+TEST_F(FileWriterTest, FullDisk_CommitThrows) {
   sys::FileWriter writer("/dev/full");
   writer.write(std::string(100, 'x'));
   EXPECT_THROW(writer.commit(), Error);

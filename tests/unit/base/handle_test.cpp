@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "thrown.hpp"
+
 namespace weir::rt {
 namespace {
 
@@ -16,16 +18,10 @@ struct Thing final : Handle<Thing> {
 };
 
 std::string refusal(Thing* thing) {
-  try {
-    Thing::check(thing);
-    return "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-    return error.what();
-  }
+  return thrown_by<Error>([&] { Thing::check(thing); }, WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(Handle, KnowsTheLivingAndTheDead) {
+TEST(Handle, DestroyedOrNullHandle_IsRefused) {
   auto* thing = new Thing("alpha");
   EXPECT_EQ(&Thing::check(thing), thing);
   Thing::bury(thing);
@@ -33,14 +29,14 @@ TEST(Handle, KnowsTheLivingAndTheDead) {
   EXPECT_EQ(refusal(nullptr), "the thing is NULL");
 }
 
-TEST(Handle, RecognisesADeadOneLongAfter) {
+TEST(Handle, HandleDestroyedBefore200Others_IsRefusedByName) {
   auto* first = new Thing("first of many with a long name");
   Thing::bury(first);
   for (int i = 0; i < 200; ++i) Thing::bury(new Thing("later"));
   EXPECT_EQ(refusal(first), "thing 'first of many with ' has been destroyed");
 }
 
-TEST(Handle, UsesMemoryAgain) {
+TEST(Handle, ManyCreatedAndDestroyed_ReuseTheirMemory) {
   std::set<Thing*> blocks;
   for (int i = 0; i < 10'000; ++i) {
     auto* thing = new Thing("x");

@@ -9,7 +9,7 @@ namespace weir::rt {
 namespace {
 
 // Producers hand out tickets, consumers sleep when there are none: a lost wake-up hangs this test.
-TEST(Parking, LosesNoWakeUp) {
+TEST(Parking, ConcurrentProducersAndConsumers_LoseNoWakeUp) {
   constexpr int kTickets = 20'000;
   constexpr int kProducers = 2, kConsumers = 2;
   Parking parking;
@@ -51,7 +51,7 @@ TEST(Parking, LosesNoWakeUp) {
   EXPECT_EQ(taken.load(), kProducers * kTickets);
 }
 
-TEST(Parking, SaysWhetherAThreadSlept) {
+TEST(Parking, UnparkOne_ReturnsWhetherAThreadWasParked) {
   Parking parking;
   EXPECT_FALSE(parking.unpark_one());
   parking.prepare();

@@ -5,12 +5,12 @@
 namespace weir::rt {
 namespace {
 
-TEST(Text, SplitsWithoutEmptyTail) {
+TEST(Text, Split_KeepsEmptyPartsAndEmptyTextHasNone) {
   EXPECT_EQ(split("a,b,,c", ','), (std::vector<std::string_view>{"a", "b", "", "c"}));
   EXPECT_TRUE(split("", ',').empty());
 }
 
-TEST(Text, ReadsSizes) {
+TEST(Text, ReadsSizesWithUnitsAndRefusesMalformedOnes) {
   EXPECT_EQ(parse_size("4096"), 4096u);
   EXPECT_EQ(parse_size("64MiB"), std::uint64_t{64} << 20);
   EXPECT_EQ(parse_size("1.5GiB"), std::uint64_t{3} << 29);
@@ -21,7 +21,7 @@ TEST(Text, ReadsSizes) {
   }
 }
 
-TEST(Text, ReadsWholeNumbersOnly) {
+TEST(Text, TrailingTextOverflowOrInfinity_IsNotANumber) {
   EXPECT_EQ(parse_unsigned("17"), 17u);
   EXPECT_EQ(parse_unsigned("17a"), std::nullopt);
   EXPECT_EQ(parse_unsigned("99999999999999999999"), std::nullopt);
@@ -29,12 +29,12 @@ TEST(Text, ReadsWholeNumbersOnly) {
   EXPECT_EQ(parse_real("inf"), std::nullopt);
 }
 
-TEST(Text, WritesSizesForPeople) {
+TEST(Text, FormatsSizesInBinaryUnits) {
   EXPECT_EQ(format_size(17), "17 B");
   EXPECT_EQ(format_size(std::uint64_t{3} << 29), "1.5 GiB");
 }
 
-TEST(Text, MakesOneLine) {
+TEST(Text, ControlCharacters_BecomeSpacesInOneLine) {
   EXPECT_EQ(one_line("buffer 'two\nlines\t\x1b[31m\x7f'"), "buffer 'two lines  [31m '");
   EXPECT_EQ(one_line("\xC3\xA9 \xFF"), "\xC3\xA9 \xFF");
   EXPECT_EQ(one_line(""), "");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <set>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/sys.hpp"
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
@@ -40,12 +41,10 @@ std::string machine_with(const std::string& attribute, const std::string& info) 
 }
 
 std::vector<unsigned> fast_nodes_of(const std::string& machine) {
-  const std::string path = testing::TempDir() + "weir_machine_" + std::to_string(getpid()) + ".xml";
-  std::ofstream(path) << machine;
-  setenv("HWLOC_XMLFILE", path.c_str(), 1);
+  const TemporaryFolder folder;
+  const EnvironmentVariable variable("HWLOC_XMLFILE", folder.path("machine.xml"));
+  std::ofstream(folder.path("machine.xml")) << machine;
   const Machine found = read_machine();
-  unsetenv("HWLOC_XMLFILE");
-  std::remove(path.c_str());
   EXPECT_FALSE(found.real);
   EXPECT_EQ(found.cores.size(), 1U);
   return found.fast_nodes;
@@ -60,13 +59,19 @@ TEST(Topology, FindsHighBandwidthMemory) {
   EXPECT_EQ(fast_nodes_of(machine_with("", "<info name=\"MemoryTier\" value=\"NVM\"/>")), none);
 }
 
+using Environment = std::map<std::string, std::string>;
+
+/// A machine with so many cores, as a process sees it in an environment.
+Machine read_machine_in(Environment environment, unsigned cores) {
+  environment["HWLOC_SYNTHETIC"] = "core:" + std::to_string(cores) + " pu:1";
+  std::deque<EnvironmentVariable> variables;
+  for (const auto& [name, value] : environment) variables.emplace_back(name, value);
+  return read_machine();
+}
+
 /// The first core of a process of a machine with so many, in an environment.
-unsigned first_core(unsigned cores, const std::map<std::string, std::string>& environment) {
-  setenv("HWLOC_SYNTHETIC", ("core:" + std::to_string(cores) + " pu:1").c_str(), 1);
-  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-  const Machine found = read_machine();
-  for (const auto& [name, value] : environment) unsetenv(name.c_str());
-  unsetenv("HWLOC_SYNTHETIC");
+unsigned first_core(unsigned cores, const Environment& environment) {
+  const Machine found = read_machine_in(environment, cores);
   std::set<unsigned> all;
   for (const Core& core : found.cores) all.insert(core.processor);
   EXPECT_EQ(all.size(), cores);
@@ -103,11 +108,8 @@ TEST(Topology, RanksOfAMachineBeginAtDifferentCores) {
 }
 
 /// How many cores are for a process of a machine with so many, in an environment.
-std::size_t own_cores(unsigned cores, std::map<std::string, std::string> environment) {
-  environment["HWLOC_SYNTHETIC"] = "core:" + std::to_string(cores) + " pu:1";
-  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-  const Machine found = read_machine();
-  for (const auto& [name, value] : environment) unsetenv(name.c_str());
+std::size_t own_cores(unsigned cores, const Environment& environment) {
+  const Machine found = read_machine_in(environment, cores);
   EXPECT_EQ(found.cores.size(), cores);
   return found.own_cores;
 }
@@ -118,7 +120,7 @@ TEST(Topology, RanksOfAMachineDivideItsCores) {
   const std::size_t parts[] = {2, 3, 3};
   for (const unsigned rank : {0U, 1U, 2U}) {
     const std::string own = std::to_string(rank);
-    const std::map<std::string, std::string> started[] = {
+    const Environment started[] = {
         {{"WEIR_RANK", own}, {"WEIR_RANKS", "3"}},
         {{"OMPI_COMM_WORLD_LOCAL_RANK", own}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}},
         {{"MPI_LOCALRANKID", own}, {"MPI_LOCALNRANKS", "3"}},
@@ -135,7 +137,7 @@ TEST(Topology, RanksOfAMachineDivideItsCores) {
 }
 
 /// What mpirun has bound to a core has that one; what weir starts divides what weir may use.
-TEST(Topology, RanksThatAreBoundKeepTheirCores) {
+TEST(Topology, RanksBoundByMpi_KeepTheirCoresAndWeirRanksDivideThem) {
   cpu_set_t before, some;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
   CPU_ZERO(&some);
@@ -147,12 +149,8 @@ TEST(Topology, RanksThatAreBoundKeepTheirCores) {
   }
   if (bound == 0) GTEST_SKIP() << "there is one processor";
   const auto read = [](const char* rank, const char* ranks) {
-    setenv(rank, "0", 1);
-    setenv(ranks, "2", 1);
-    const Machine found = read_machine();
-    unsetenv(rank);
-    unsetenv(ranks);
-    return found;
+    const EnvironmentVariable number(rank, "0"), count(ranks, "2");
+    return read_machine();
   };
   ASSERT_EQ(sched_setaffinity(0, sizeof some, &some), 0);
   const Machine by_mpi = read("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -162,7 +160,7 @@ TEST(Topology, RanksThatAreBoundKeepTheirCores) {
   EXPECT_EQ(by_weir.own_cores, std::max<std::size_t>(1, by_weir.cores.size() / 2));
 }
 
-TEST(Topology, BindsMemoryToNodes) {
+TEST(Topology, BindMemory_SetsBindPolicyIfStrictElsePreferred) {
   constexpr std::size_t kBytes = 1 << 16;
   void* const memory =
       mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

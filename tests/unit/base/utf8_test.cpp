@@ -13,7 +13,7 @@ std::string marks(std::size_t count) {
   return text;
 }
 
-TEST(Utf8, KeepsWhatIsValid) {
+TEST(Utf8, ValidText_IsUnchanged) {
   for (const char* text :
        {"", "plain", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
         "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF", "a\xC3\xBC z"}) {
@@ -22,7 +22,7 @@ TEST(Utf8, KeepsWhatIsValid) {
   EXPECT_EQ(valid_utf8(std::string(3, '\0')), std::string(3, '\0'));
 }
 
-TEST(Utf8, MarksEachByteThatIsNot) {
+TEST(Utf8, EachInvalidByte_BecomesAReplacementCharacter) {
   EXPECT_EQ(valid_utf8("\x80"), marks(1));
   EXPECT_EQ(valid_utf8("\xC1\xBF"), marks(2));
   EXPECT_EQ(valid_utf8("\xE0\x9F\xBF"), marks(3));
@@ -33,7 +33,7 @@ TEST(Utf8, MarksEachByteThatIsNot) {
   EXPECT_EQ(valid_utf8("\xFF"), marks(1));
 }
 
-TEST(Utf8, MarksCutCharactersAndGoesOn) {
+TEST(Utf8, TruncatedCharacter_IsReplacedAndTheRestKept) {
   EXPECT_EQ(valid_utf8("a\xE2\x82"), "a" + marks(2));
   EXPECT_EQ(valid_utf8("\xF0\x9F\x8C"
                        "b"),

@@ -23,6 +23,7 @@
 #include "reserving_link.hpp"
 #include "runtime/conveyor.hpp"
 #include "runtime/fabric.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -36,12 +37,7 @@ std::string on_ranks(Rank ranks, std::uint64_t seed,
   weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
   options.seed = seed;
   options.progress = progress;
-  try {
-    simulate_fabric(options, ranks, program);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return thrown_by<Error>([&] { simulate_fabric(options, ranks, program); });
 }
 
 /// The same on ranks that have these links.
@@ -307,19 +303,21 @@ TEST(Conveyor, RandomProgramsEqualTheirSequentialExecution) {
   run_programs(500, RandomProgram::Links::plain);
 }
 
-TEST(Conveyor, RandomProgramsInSharedMemoryDoSo) {
+TEST(Conveyor, RandomProgramsOverSharedMemory_EqualTheirSequentialExecution) {
   run_programs(200, RandomProgram::Links::sharing);
 }
 
-TEST(Conveyor, RandomProgramsThatSendFromWhereBlocksAreMadeDoSo) {
+TEST(Conveyor, RandomProgramsWithReservedPackets_EqualTheirSequentialExecution) {
   run_programs(200, RandomProgram::Links::reserving);
 }
 
-TEST(Conveyor, RandomProgramsInNodesDoSo) { run_programs(200, RandomProgram::Links::nodes); }
+TEST(Conveyor, RandomProgramsInNodes_EqualTheirSequentialExecution) {
+  run_programs(200, RandomProgram::Links::nodes);
+}
 
 // ---- Rules --------------------------------------------------------------------------------------
 
-TEST(Conveyor, NoMoreBlocksThanAllowedAreUnderWay) {
+TEST(Conveyor, BlocksInFlightAtTheLimit_NoMoreAreSent) {
   sys::Atomic<bool> open{false};
   sys::Atomic<std::uint64_t> handled{0};
   constexpr std::uint64_t kItems = 10'000;
@@ -388,7 +386,7 @@ class Alone {
   }
 };
 
-TEST(Conveyor, FlushMeansApplied) {
+TEST(Conveyor, Flush_ReturnsAfterItemsAreApplied) {
   EXPECT_EQ(on_ranks(1, 0,
                      [](weir_fabric& fabric) {
                        Alone alone(fabric);
@@ -401,7 +399,7 @@ TEST(Conveyor, FlushMeansApplied) {
             "");
 }
 
-TEST(Conveyor, OldBlocksAreSent) {
+TEST(Conveyor, BlockPastItsAge_IsSentByLaterPuts) {
   EXPECT_EQ(on_ranks(1, 0,
                      [](weir_fabric& fabric) {
                        ConveyorSetup setup;
@@ -417,7 +415,7 @@ TEST(Conveyor, OldBlocksAreSent) {
             "");
 }
 
-TEST(Conveyor, BlocksOfAnyAgeStayOpen) {
+TEST(Conveyor, UnlimitedAge_BlockStaysOpenUntilFinish) {
   EXPECT_EQ(on_ranks(1, 0,
                      [](weir_fabric& fabric) {
                        ConveyorSetup setup;
@@ -432,16 +430,7 @@ TEST(Conveyor, BlocksOfAnyAgeStayOpen) {
             "");
 }
 
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
-}
-
-TEST(Conveyor, RefusesWhatCannotBe) {
+TEST(Conveyor, PutWithInvalidRankSizeOffsetOrHandler_Throws) {
   EXPECT_EQ(
       on_ranks(
           1, 0,
@@ -450,7 +439,7 @@ TEST(Conveyor, RefusesWhatCannotBe) {
             Producer& producer = *alone.producer;
             std::byte item[512] = {};
             const auto put = [&](ItemType type, Rank to, std::uint64_t offset) {
-              return refusal([&] { producer.put(type, to, &offset, item, 1); });
+              return thrown_by<Error>([&] { producer.put(type, to, &offset, item, 1); });
             };
             EXPECT_EQ(put({ItemKind::put, 0, 8}, 1, 0),
                       "there is no rank 1: the last of the fabric is 0");
@@ -470,21 +459,21 @@ TEST(Conveyor, RefusesWhatCannotBe) {
                       "offset 12 of an add is not a multiple of 8");
             EXPECT_EQ(put({ItemKind::send, 0, 8}, 0, 0),
                       "there is no handler 0: the conveyor has 0");
-            EXPECT_EQ(put({ItemKind::put, 0, 64}, 0, 448), "nothing");
+            EXPECT_EQ(put({ItemKind::put, 0, 64}, 0, 448), "");
             alone.conveyor.finish(kMinute);
             EXPECT_EQ(alone.conveyor.counts().items, 1u);
           }),
       "");
 }
 
-TEST(Conveyor, HandlersMustNotPutAndTheirFailureIsThatOfFinish) {
+TEST(Conveyor, PutInsideAHandler_ThrowsAndFinishReportsTheFailureOnce) {
   EXPECT_EQ(on_ranks(1, 0,
                      [](weir_fabric& fabric) {
                        ConveyorSetup setup;
                        Producer* inside = nullptr;
                        setup.handler_bytes = {8};
                        setup.handlers = {[&](Rank, const std::byte* items, std::size_t) -> Outcome {
-                         return {WEIR_STATUS_KERNEL_ERROR, refusal([&] {
+                         return {WEIR_STATUS_KERNEL_ERROR, thrown_by<Error>([&] {
                                    inside->put({ItemKind::send, 0, 8}, 0, nullptr, items, 1);
                                  })};
                        }};
@@ -494,14 +483,14 @@ TEST(Conveyor, HandlersMustNotPutAndTheirFailureIsThatOfFinish) {
                        inside->put({ItemKind::send, 0, 8}, 0, nullptr,
                                    reinterpret_cast<const std::byte*>(&item), 1);
                        EXPECT_EQ(
-                           refusal([&] { alone.conveyor.finish(kMinute); }),
+                           thrown_by<Error>([&] { alone.conveyor.finish(kMinute); }),
                            "a handler, a kernel or a callback cannot use a conveyor: it may wait");
                        alone.conveyor.finish(kMinute);
                      }),
             "");
 }
 
-TEST(Conveyor, RanksMustHaveTheSameHandlers) {
+TEST(Conveyor, RanksWithDifferentHandlers_CreationFails) {
   const std::string wrong = on_ranks(2, 0, [](weir_fabric& fabric) {
     ConveyorSetup setup;
     setup.name = "unequal";
@@ -514,7 +503,7 @@ TEST(Conveyor, RanksMustHaveTheSameHandlers) {
   EXPECT_NE(wrong.find("[16] bytes"), std::string::npos) << wrong;
 }
 
-TEST(Conveyor, ARankThatLeavesFailsThoseWhoPutToIt) {
+TEST(Conveyor, PutToARankThatHasLeft_FailsButOtherRanksStillReceive) {
   EXPECT_EQ(on_ranks(3, 0,
                      [](weir_fabric& fabric) {
                        std::vector<std::uint64_t> table(64);
@@ -534,7 +523,7 @@ TEST(Conveyor, ARankThatLeavesFailsThoseWhoPutToIt) {
                          producer->put({ItemKind::put, 0, 8}, to, &offset,
                                        reinterpret_cast<const std::byte*>(&value), 1);
                        };
-                       const std::string why = refusal([&] {
+                       const std::string why = thrown_by<Error>([&] {
                          put_to(2);
                          producer->flush(kMinute);
                        });
@@ -546,7 +535,7 @@ TEST(Conveyor, ARankThatLeavesFailsThoseWhoPutToIt) {
             "");
 }
 
-TEST(Conveyor, ItemsThatWereDroppedWhenOldAreTheFailureOfFlush) {
+TEST(Conveyor, AgedBlockToARankThatHasLeft_FailsTheNextFlushOnce) {
   EXPECT_EQ(
       on_ranks(2, 0,
                [](weir_fabric& fabric) {
@@ -567,14 +556,14 @@ TEST(Conveyor, ItemsThatWereDroppedWhenOldAreTheFailureOfFlush) {
                  if (fabric.port().rank() == 1) return;
                  fabric.port().wait_until([&] { return !fabric.port().alive(1); }, kMinute, "end");
                  producer->put({ItemKind::put, 0, 8}, 0, &offset, nullptr, 0);
-                 const std::string why = refusal([&] { producer->flush(kMinute); });
+                 const std::string why = thrown_by<Error>([&] { producer->flush(kMinute); });
                  EXPECT_NE(why.find("rank 1"), std::string::npos) << why;
                  producer->flush(kMinute);
                }),
       "");
 }
 
-TEST(Conveyor, OldItemsThatThereWasNoMemoryForAreTheFailureOfFlush) {
+TEST(Conveyor, AgedBlockWithoutMemoryToSend_FailsTheNextFlushOnce) {
   if (!test::NoMemory::kWorks) GTEST_SKIP() << "the sanitizer has operator new to itself";
   EXPECT_EQ(on_ranks(
                 1, 0,
@@ -591,7 +580,7 @@ TEST(Conveyor, OldItemsThatThereWasNoMemoryForAreTheFailureOfFlush) {
                     threw = true;
                   }
                   EXPECT_FALSE(threw) << "it has put nothing";
-                  EXPECT_EQ(refusal([&] { alone.producer->flush(kMinute); }),
+                  EXPECT_EQ(thrown_by<Error>([&] { alone.producer->flush(kMinute); }),
                             "items for rank 0 were dropped");
                   alone.producer->flush(kMinute);
                 },
@@ -599,7 +588,7 @@ TEST(Conveyor, OldItemsThatThereWasNoMemoryForAreTheFailureOfFlush) {
             "");
 }
 
-TEST(Conveyor, AFailureOutlivesTheTimeoutOfFlush) {
+TEST(Conveyor, FlushTimesOut_NextFlushReportsTheFailure) {
   sys::Atomic<bool> open{false};
   EXPECT_EQ(on_ranks(
                 3, 0,
@@ -626,10 +615,10 @@ TEST(Conveyor, AFailureOutlivesTheTimeoutOfFlush) {
                   fabric.port().wait_until([&] { return !fabric.port().alive(1); }, kMinute, "end");
                   fabric.barrier(kMinute);
                   if (fabric.port().rank() == 0) {
-                    EXPECT_EQ(refusal([&] { producer->flush(1); }),
+                    EXPECT_EQ(thrown_by<Error>([&] { producer->flush(1); }),
                               "not all items have been applied within 1e-09 s");
                     open.store(true);
-                    const std::string why = refusal([&] { producer->flush(kMinute); });
+                    const std::string why = thrown_by<Error>([&] { producer->flush(kMinute); });
                     EXPECT_NE(why.find("rank 1"), std::string::npos) << why;
                     producer->flush(kMinute);
                   }
@@ -639,39 +628,40 @@ TEST(Conveyor, AFailureOutlivesTheTimeoutOfFlush) {
             "");
 }
 
-TEST(Conveyor, AFailureOutlivesTheTimeoutOfFinish) {
+TEST(Conveyor, FinishTimesOut_NextFinishReportsTheFailure) {
   sys::Atomic<bool> late{true};
-  EXPECT_EQ(
-      on_ranks(2, 0,
-               [&](weir_fabric& fabric) {
-                 ConveyorSetup setup;
-                 setup.name = "failing";
-                 setup.handler_bytes = {8};
-                 setup.handlers = {[](Rank, const std::byte*, std::size_t) -> Outcome {
-                   return {WEIR_STATUS_KERNEL_ERROR, "the handler failed"};
-                 }};
-                 Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
-                 if (fabric.port().rank() == 0) {
-                   const auto producer = conveyor.open_producer();
-                   const std::uint64_t value = 1;
-                   producer->put({ItemKind::send, 0, 8}, 0, nullptr,
-                                 reinterpret_cast<const std::byte*>(&value), 1);
-                   producer->flush(kMinute);
-                   EXPECT_EQ(refusal([&] { conveyor.finish(1); }),
-                             "rank 1 has not reached the barrier");
-                   late.store(false);
-                   EXPECT_EQ(refusal([&] { conveyor.finish(kMinute); }), "the handler failed");
-                 } else {
-                   while (late.load()) sys::yield();
-                   conveyor.finish(kMinute);
-                 }
-                 conveyor.finish(kMinute);
-               }),
-      "");
+  EXPECT_EQ(on_ranks(2, 0,
+                     [&](weir_fabric& fabric) {
+                       ConveyorSetup setup;
+                       setup.name = "failing";
+                       setup.handler_bytes = {8};
+                       setup.handlers = {[](Rank, const std::byte*, std::size_t) -> Outcome {
+                         return {WEIR_STATUS_KERNEL_ERROR, "the handler failed"};
+                       }};
+                       Conveyor conveyor(fabric.conveyors(), fabric.collectives(),
+                                         std::move(setup));
+                       if (fabric.port().rank() == 0) {
+                         const auto producer = conveyor.open_producer();
+                         const std::uint64_t value = 1;
+                         producer->put({ItemKind::send, 0, 8}, 0, nullptr,
+                                       reinterpret_cast<const std::byte*>(&value), 1);
+                         producer->flush(kMinute);
+                         EXPECT_EQ(thrown_by<Error>([&] { conveyor.finish(1); }),
+                                   "rank 1 has not reached the barrier");
+                         late.store(false);
+                         EXPECT_EQ(thrown_by<Error>([&] { conveyor.finish(kMinute); }),
+                                   "the handler failed");
+                       } else {
+                         while (late.load()) sys::yield();
+                         conveyor.finish(kMinute);
+                       }
+                       conveyor.finish(kMinute);
+                     }),
+            "");
 }
 
 /// Rank 1 takes nothing until rank 0 has given up twice.
-TEST(Conveyor, WaitsEndInTimeThoughTheWayIsFull) {
+TEST(Conveyor, FullLink_FlushAndFinishTimeOut) {
   sys::Atomic<bool> over{false};
   const auto program = [&](weir_fabric& fabric) {
     ConveyorSetup setup;
@@ -685,9 +675,9 @@ TEST(Conveyor, WaitsEndInTimeThoughTheWayIsFull) {
       const std::uint64_t value = 1;
       producer->put({ItemKind::send, 0, 8}, 1, nullptr, reinterpret_cast<const std::byte*>(&value),
                     1);
-      EXPECT_EQ(refusal([&] { producer->flush(1'000'000); }),
+      EXPECT_EQ(thrown_by<Error>([&] { producer->flush(1'000'000); }),
                 "not all items have been applied within 0.001 s");
-      EXPECT_EQ(refusal([&] { conveyor.finish(1'000'000); }),
+      EXPECT_EQ(thrown_by<Error>([&] { conveyor.finish(1'000'000); }),
                 "not all items of conveyor 'crowded' have been applied yet");
       over.store(true);
     }
@@ -702,7 +692,7 @@ TEST(Conveyor, WaitsEndInTimeThoughTheWayIsFull) {
 }
 
 /// Another thread that moves rank 0 on is in a handler until then.
-TEST(Conveyor, FlushEndsInTimeThoughAHandlerIsAtWork) {
+TEST(Conveyor, HandlerRunsOnAnotherThread_TimedFlushDoesNotWaitForIt) {
   sys::Atomic<bool> entered{false}, open{false};
   const auto program = [&](weir_fabric& fabric) {
     ConveyorSetup setup;
@@ -725,7 +715,7 @@ TEST(Conveyor, FlushEndsInTimeThoughAHandlerIsAtWork) {
       here->put({ItemKind::send, 0, 8}, 0, nullptr, item, 1);
       sys::Thread other("other", [&] { here->flush(kMinute); });
       while (!entered.load()) sys::yield();
-      EXPECT_NE(refusal([&] { there->flush(1); }), "");
+      EXPECT_NE(thrown_by<Error>([&] { there->flush(1); }), "");
       open.store(true);
       other.join();
       there->flush(kMinute);
@@ -735,7 +725,7 @@ TEST(Conveyor, FlushEndsInTimeThoughAHandlerIsAtWork) {
   EXPECT_EQ(on_sharing_ranks(2, program, ProgressBy::thread), "");
 }
 
-TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
+TEST(Conveyor, BlockForADestroyedConveyor_FailsTheFlushOfItsSender) {
   EXPECT_EQ(
       on_ranks(2, 0,
                [](weir_fabric& fabric) {
@@ -754,7 +744,7 @@ TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
                    producer->put({ItemKind::put, 0, 8}, 1, &offset,
                                  reinterpret_cast<const std::byte*>(&value), 1);
                    EXPECT_EQ(
-                       refusal([&] { producer->flush(kMinute); }),
+                       thrown_by<Error>([&] { producer->flush(kMinute); }),
                        "rank 1 refused a block of conveyor 'gone': it has destroyed the conveyor");
                  }
                  fabric.barrier(kMinute);
@@ -762,7 +752,7 @@ TEST(Conveyor, BlocksForADestroyedConveyorAreRefused) {
       "");
 }
 
-TEST(Conveyor, ARefusedBlockOfAProducerThatIsGoneIsTheFailureOfFinish) {
+TEST(Conveyor, RefusedBlockOfADestroyedProducer_FailsFinish) {
   EXPECT_EQ(
       on_ranks(2, 0,
                [](weir_fabric& fabric) {
@@ -784,13 +774,13 @@ TEST(Conveyor, ARefusedBlockOfAProducerThatIsGoneIsTheFailureOfFinish) {
                  fabric.barrier(kMinute);  // of which rank 1 tells behind its refusal
                  if (fabric.port().rank() == 1) return fabric.barrier(kMinute);
                  EXPECT_EQ(
-                     refusal([&] { conveyor->finish(kMinute); }),
+                     thrown_by<Error>([&] { conveyor->finish(kMinute); }),
                      "rank 1 refused a block of conveyor 'closed': it has destroyed the conveyor");
                }),
       "");
 }
 
-TEST(Conveyor, AcksOfBlocksThatWereNotSentAreRefused) {
+TEST(Conveyor, AckOfBlocksThatWereNotSent_FailsTheNextPut) {
   EXPECT_EQ(
       on_ranks(2, 0,
                [](weir_fabric& fabric) {
@@ -809,7 +799,7 @@ TEST(Conveyor, AcksOfBlocksThatWereNotSentAreRefused) {
                    const std::uint64_t offset = 0, value = 1;
                    const auto* const item = reinterpret_cast<const std::byte*>(&value);
                    EXPECT_EQ(
-                       refusal([&] {
+                       thrown_by<Error>([&] {
                          conveyor.open_producer()->put({ItemKind::put, 0, 8}, 1, &offset, item, 1);
                        }),
                        "rank 1 says that 5 of 0 blocks of conveyor 'lied to' are applied");
@@ -827,7 +817,7 @@ void* first_free(Port& port) {
 }
 
 /// Rank 1 takes its time to apply what rank 0 has sent and left behind, in memory of the latter.
-TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
+TEST(Conveyor, DestroyWithUnreadLentBlocks_ReleasesTheirMemoryAfterTheRead) {
   sys::Atomic<bool> open{false}, entered{false};
   constexpr std::uint64_t kItems = 800;
   std::uint64_t count = 0, sum = 0;
@@ -879,7 +869,7 @@ TEST(Conveyor, BlocksThatAreReadWhereTheyAreStayUntilThen) {
 }
 
 /// Rank 1, which is in a handler, is given up, and then reads on.
-TEST(Conveyor, BlocksOfARankThatIsGivenUpStay) {
+TEST(Conveyor, DestroyAfterTheReaderIsLost_KeepsTheMemoryOfLentBlocks) {
   sys::Atomic<bool> open{false}, entered{false};
   const auto program = [&](weir_fabric& fabric) {
     Port& port = fabric.port();
@@ -924,11 +914,11 @@ std::string tell_of(const LentBlock& block, std::uint32_t number, weir_fabric& f
   if (sends) {
     fabric.conveyors().post(1, number, ConveyorHub::lent | ConveyorHub::asks, 0, bytes_of(block));
   }
-  std::string why = refusal([&] { conveyor.finish(kMinute); });
+  std::string why = thrown_by<Error>([&] { conveyor.finish(kMinute); });
   fabric.barrier(kMinute);
   const std::uint64_t item = 1;
   if (sends) {
-    why = refusal([&] {
+    why = thrown_by<Error>([&] {
       conveyor.open_producer()->put({ItemKind::send, 0, 8}, 1, nullptr,
                                     reinterpret_cast<const std::byte*>(&item), 1);
     });
@@ -937,7 +927,7 @@ std::string tell_of(const LentBlock& block, std::uint32_t number, weir_fabric& f
   return why;
 }
 
-TEST(Conveyor, BlocksOutsideOfTheMemoryOfTheirRankAreRefused) {
+TEST(Conveyor, LentBlockOutsideSharedMemory_IsRefusedOnBothRanks) {
   EXPECT_EQ(on_sharing_ranks(
                 2,
                 [](weir_fabric& fabric) {
@@ -967,7 +957,7 @@ TEST(Conveyor, BlocksOutsideOfTheMemoryOfTheirRankAreRefused) {
 }
 
 /// Rank 0 leaves, and its hub has not heard that rank 1 refuses.
-TEST(Conveyor, MemoryLeftBehindForARankThatHasRefusedIsReleased) {
+TEST(Conveyor, ReaderHasRefusedItsBlocks_MemoryLentToItIsReleased) {
   const auto program = [](weir_fabric& fabric) {
     Port& port = fabric.port();
     ConveyorSetup setup;
@@ -1013,7 +1003,7 @@ void expect_refused(GroupHub::Kind kind, std::uint64_t value, const std::string&
       fabric.conveyors().post(1, 0, static_cast<GroupHub::Kind>(kind | ConveyorHub::asks), value,
                               nonsense);
     }
-    EXPECT_EQ(refusal([&] {
+    EXPECT_EQ(thrown_by<Error>([&] {
                 conveyor.finish(kMinute);
                 fabric.barrier(kMinute);
                 const std::uint64_t offset = 0, word = 1;
@@ -1029,7 +1019,7 @@ void expect_refused(GroupHub::Kind kind, std::uint64_t value, const std::string&
   EXPECT_EQ(on_ranks(2, 0, program), "");
 }
 
-TEST(Conveyor, DamagedBlocksAreRefusedOnBothSides) {
+TEST(Conveyor, DamagedBlock_IsRefusedOnBothRanks) {
   using Kind = ConveyorHub::MessageKind;
   expect_refused(Kind::block, 0, "begins with 0x0");
   expect_refused(Kind::packet, 16, "begins with 0x0");

@@ -101,7 +101,7 @@ TEST(ItemBlock, JoinsAdjacentItems) {
   EXPECT_TRUE(std::equal(data.begin(), data.end(), table.memory.begin()));
 }
 
-TEST(ItemBlock, RunsInLargeMemoryAreWhereTheyBelong) {
+TEST(ItemBlock, RunsInLargeMemory_AreWrittenToTheirAddresses) {
   constexpr std::size_t kItem = 24, kItems = 40;
   Table table((std::size_t{24} << 20) + 4096), wanted(table.memory.size());
   for (std::uint64_t first : {0u, 1u, 56u, 64u, 100u, 4000u}) {
@@ -121,7 +121,7 @@ TEST(ItemBlock, RunsInLargeMemoryAreWhereTheyBelong) {
 }
 
 /// Some are where lines of memory are, the others across two; the later of two at an address stays.
-TEST(ItemBlock, LinesInLargeMemoryAreWhereTheyBelong) {
+TEST(ItemBlock, OverlappingLinesInLargeMemory_LastPutWins) {
   constexpr std::size_t kItem = 64, kItems = 200;
   Table table((std::size_t{24} << 20) + 4096), wanted(table.memory.size());
   std::mt19937_64 random(3);
@@ -142,7 +142,7 @@ TEST(ItemBlock, LinesInLargeMemoryAreWhereTheyBelong) {
   }
 }
 
-TEST(ItemBlock, AddressesTakeFourBytesWhereTheyFit) {
+TEST(ItemBlock, AlignedFarAddresses_TakeFourBytesEach) {
   const std::uint64_t far[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 64};
   const std::uint64_t odd[] = {0, std::uint64_t{8} << 32, std::uint64_t{24} << 32, 1};
   std::size_t sizes[2];
@@ -161,7 +161,7 @@ TEST(ItemBlock, AddressesTakeFourBytesWhereTheyFit) {
   EXPECT_EQ(sizes[0] + 16, sizes[1]);
 }
 
-TEST(ItemBlock, RepeatedLinesAreWrittenInPlace) {
+TEST(ItemBlock, RepeatedPutsWhileCombining_ReplaceTheEarlierItem) {
   BlockWriter writer(4096, 0);
   writer.open(true);
   for (std::uint64_t round = 0; round < 100; ++round) {
@@ -182,7 +182,7 @@ TEST(ItemBlock, RepeatedLinesAreWrittenInPlace) {
   }
 }
 
-TEST(ItemBlock, AFullBlockTakesNoMore) {
+TEST(ItemBlock, FullBlock_TakesNoMoreItems) {
   BlockWriter writer(1024, 0);
   writer.open(false);
   std::vector<std::uint64_t> addresses(100);
@@ -194,7 +194,7 @@ TEST(ItemBlock, AFullBlockTakesNoMore) {
   EXPECT_EQ(writer.count().items, taken);
 }
 
-TEST(ItemBlock, AnOpenBlockTakesNoMemory) {
+TEST(ItemBlock, TakeIntoAnOpenBlock_AllocatesNoMemory) {
   if (!test::NoMemory::kWorks) GTEST_SKIP() << "the sanitizer has operator new to itself";
   BlockWriter writer(65'536, 10);
   writer.open(true);
@@ -209,7 +209,7 @@ TEST(ItemBlock, AnOpenBlockTakesNoMemory) {
   EXPECT_EQ(writer.count().combined, 1u);
 }
 
-TEST(ItemBlock, OneItemABlockWhenAskedFor) {
+TEST(ItemBlock, ItemLimitOfOne_BlockTakesOneItem) {
   BlockWriter writer(65'536, 1);
   writer.open(false);
   const std::uint64_t addresses[] = {8, 16};
@@ -231,7 +231,7 @@ std::byte* give(std::vector<std::byte>& memory, std::size_t bytes) {
   return static_cast<std::byte*>(begin);
 }
 
-TEST(ItemBlock, APacketHasRoomForAddressesOfAnySize) {
+TEST(ItemBlock, PacketWithFarAddresses_StaysInsideItsMemory) {
   for (const std::uint32_t item : {8u, 64u, 256u}) {
     BlockWriter writer(1024, 0);
     std::vector<std::byte> memory;
@@ -360,7 +360,7 @@ TEST(ItemBlock, RandomItemsEqualThoseAppliedOneByOne) {
 }
 
 /// No bytes do harm: a block that is cut or changed is refused, or writes inside the window.
-TEST(ItemBlock, DamagedBlocksStayInTheWindow) {
+TEST(ItemBlock, DamagedBlocks_AreRefusedOrStayInTheWindow) {
   std::mt19937_64 random(7);
   std::size_t refused = 0;
   for (int round = 0; round < 3'000; ++round) {
@@ -401,7 +401,7 @@ std::string refusal_of(const ItemType& type, std::uint64_t first, std::size_t co
   return wrong;
 }
 
-TEST(ItemBlock, WhatDoesNotFitTheRankIsRefused) {
+TEST(ItemBlock, BlockThatDoesNotFitTheTarget_IsRefusedAndWritesNothing) {
   Table table(1024);
   EXPECT_EQ(refusal_of({ItemKind::put, 0, 64}, 0, 17, table), "writes to offset 0");
   EXPECT_EQ(refusal_of({ItemKind::put, 0, 64}, 512, 9, table), "writes to offset 512");
@@ -413,7 +413,7 @@ TEST(ItemBlock, WhatDoesNotFitTheRankIsRefused) {
   EXPECT_EQ(refusal_of({ItemKind::put, 0, 12}, 0, 2, table), "has items of 12 bytes");
 }
 
-TEST(CombinePolicy, LooksLessOftenWhereNothingRepeats) {
+TEST(CombinePolicy, FewRepeats_CombinesLessAndLessOften) {
   CombinePolicy policy;
   std::size_t combining = 0;
   for (int block = 0; block < 1024; ++block) {
@@ -424,7 +424,7 @@ TEST(CombinePolicy, LooksLessOftenWhereNothingRepeats) {
   EXPECT_LE(combining, 8u);
 }
 
-TEST(CombinePolicy, StaysWhereLinesRepeat) {
+TEST(CombinePolicy, ManyRepeats_KeepsCombining) {
   CombinePolicy policy;
   policy.sent(1000, 0);
   while (!policy.combines()) policy.sent(1000, 0);

@@ -18,7 +18,7 @@ TEST(ActionPool, FindsSlotsByIndex) {
   pool.give(batch);
 }
 
-TEST(ActionPool, DoesNotGrowWhenStreamsComeAndGo) {
+TEST(ActionPool, ManyShortLivedStreams_DoNotGrowThePool) {
   ActionPool pool;
   std::set<Action*> seen;
   for (int stream = 0; stream < 1000; ++stream) {
@@ -34,7 +34,7 @@ TEST(ActionPool, DoesNotGrowWhenStreamsComeAndGo) {
   EXPECT_LE(seen.size(), 4096u);
 }
 
-TEST(ActionCache, TakesBackWhatWasNotUsed) {
+TEST(ActionCache, UndoneTake_ReturnsTheSlotToTheNextTake) {
   ActionPool pool;
   ActionCache cache(pool, nullptr);
   Action& action = cache.take();
@@ -42,7 +42,7 @@ TEST(ActionCache, TakesBackWhatWasNotUsed) {
   EXPECT_EQ(&cache.take(), &action);
 }
 
-TEST(ActionCache, GivesEachSlotToOneActionAtATime) {
+TEST(ActionCache, ConcurrentTakeAndGive_NeverHandsOutASlotTwice) {
   ActionPool pool;
   int word = 0;
   auto* const stream = reinterpret_cast<Executor*>(&word);  // not used

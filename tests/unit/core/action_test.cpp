@@ -5,7 +5,7 @@
 namespace weir::rt {
 namespace {
 
-TEST(Action, KeepsToFiveLines) {
+TEST(Action, FitsFiveCacheLinesAndTicket48Bytes) {
   EXPECT_LE(sizeof(Action), 5u * 64) << "every line more costs each action";
   EXPECT_LE(sizeof(Ticket), 48u) << "many tasks may be in flight";
 }

@@ -101,7 +101,7 @@ TEST_F(EngineTest, IndependentActionsAreReadyAtOnce) {
   EXPECT_EQ(ready(), (std::vector{&a, &b}));
 }
 
-TEST_F(EngineTest, OrdersWriteReadWrite) {
+TEST_F(EngineTest, ConflictingReadsAndWrites_RunInProgramOrder) {
   Action& write = admit(kCompute, {{0, 0, 16, W}});
   Action& read1 = admit(kCompute, {{0, 0, 8, R}});
   Action& read2 = admit(kCompute, {{0, 8, 8, R}});
@@ -115,12 +115,12 @@ TEST_F(EngineTest, OrdersWriteReadWrite) {
   EXPECT_EQ(ready(), std::vector{&again});
 }
 
-TEST_F(EngineTest, ReadersRunTogether) {
+TEST_F(EngineTest, ReadersOfSharedBytes_AreReadyTogether) {
   for (int i = 0; i < 5; ++i) admit(kCompute, {{0, 0, 16, R}});
   EXPECT_EQ(ready().size(), 5u);
 }
 
-TEST_F(EngineTest, ReadersThatAreOverTakeNoRoom) {
+TEST_F(EngineTest, CompletedReaders_TakeNoMemoryInTheTable) {
   const auto mapped_pages = [] {
     std::ifstream file("/proc/self/statm");
     std::size_t pages = 0;
@@ -142,7 +142,7 @@ TEST_F(EngineTest, ReadersThatAreOverTakeNoRoom) {
   EXPECT_LT(mapped_pages(), before + kFewPages);
 }
 
-TEST_F(EngineTest, InstancesAreSeparate) {
+TEST_F(EngineTest, WritesToDifferentInstances_DoNotConflict) {
   admit(kCompute, {{0, 0, 16, W, 0}});
   admit(kCompute, {{0, 0, 16, W, 1}});
   admit(kCompute, {{1, 0, 16, W, 0}});
@@ -157,7 +157,7 @@ TEST_F(EngineTest, InterleavedStridesDoNotConflict) {
   EXPECT_TRUE(ready().empty());
 }
 
-TEST_F(EngineTest, BarrierStopsEverythingUntilAllIsOver) {
+TEST_F(EngineTest, PendingBarrier_AdmitsNothingUntilEarlierActionsComplete) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& barrier = admit(ActionKind::barrier, {});
   EXPECT_FALSE(engine_.accepts());
@@ -167,7 +167,7 @@ TEST_F(EngineTest, BarrierStopsEverythingUntilAllIsOver) {
   EXPECT_EQ(finished(), (std::vector{&a, &barrier}));
 }
 
-TEST_F(EngineTest, MarkerOrdersNothing) {
+TEST_F(EngineTest, Marker_CompletesAfterEarlierActionsAndOrdersNoLaterOnes) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& marker = admit(ActionKind::marker, {});
   Action& b = admit(kCompute, {{1, 0, 8, W}});
@@ -178,7 +178,7 @@ TEST_F(EngineTest, MarkerOrdersNothing) {
   EXPECT_EQ(finished(), (std::vector{&a, &marker}));
 }
 
-TEST_F(EngineTest, MarkerKnowsOnlyOfEarlierFailures) {
+TEST_F(EngineTest, FailureOfALaterAction_DoesNotFailTheMarker) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& marker = admit(ActionKind::marker, {});
   Action& b = admit(kCompute, {{1, 0, 8, W}});
@@ -188,7 +188,7 @@ TEST_F(EngineTest, MarkerKnowsOnlyOfEarlierFailures) {
   EXPECT_EQ(marker.status, WEIR_STATUS_OK);
 }
 
-TEST_F(EngineTest, SyncWithOperandsOrdersOnlyThose) {
+TEST_F(EngineTest, PendingSyncWithOperands_DelaysOnlyConflictingActions) {
   Action& sync = make(ActionKind::sync, {{0, 0, 8, RW}});
   sync.pending = 1;  // one event
   EXPECT_FALSE(engine_.admit(sync, false));
@@ -201,7 +201,7 @@ TEST_F(EngineTest, SyncWithOperandsOrdersOnlyThose) {
   EXPECT_EQ(ready(), std::vector{&after});
 }
 
-TEST_F(EngineTest, PoisonReachesDependentsOnlyAndLastsUntilTheDrain) {
+TEST_F(EngineTest, FailedAction_PoisonsOnlyDependentsUntilTheDrain) {
   Action& root = admit(kCompute, {{0, 0, 8, W}});
   Action& reader = admit(kCompute, {{0, 0, 8, R}, {1, 0, 8, W}});
   Action& free = admit(kCompute, {{2, 0, 8, W}});
@@ -220,7 +220,7 @@ TEST_F(EngineTest, PoisonReachesDependentsOnlyAndLastsUntilTheDrain) {
   EXPECT_EQ(ready(), std::vector{&again});
 }
 
-TEST_F(EngineTest, ADrainThatIsGivenUpTellsTheFailureAndLeavesIt) {
+TEST_F(EngineTest, AbandonedDrain_EndsWithTheFailureAndKeepsThePoison) {
   Action& root = admit(kCompute, {{0, 0, 8, W}});
   Action& given_up = admit(ActionKind::drain, {});
   EXPECT_TRUE(given_up.decide_fate(given_up.id(), DrainFate::abandoned));
@@ -235,7 +235,7 @@ TEST_F(EngineTest, ADrainThatIsGivenUpTellsTheFailureAndLeavesIt) {
   EXPECT_EQ(finished().size(), 4u);
 }
 
-TEST_F(EngineTest, ReadOnlyFailurePoisonsWritersNotReaders) {
+TEST_F(EngineTest, FailedReader_PoisonsLaterWritersNotReaders) {
   Action& root = admit(kCompute, {{0, 0, 8, R}});
   ready();
   finish(root, true);
@@ -247,7 +247,7 @@ TEST_F(EngineTest, ReadOnlyFailurePoisonsWritersNotReaders) {
   EXPECT_EQ(writer.status, WEIR_STATUS_POISONED);
 }
 
-TEST_F(EngineTest, BarrierAfterAFailurePoisonsAllThatFollows) {
+TEST_F(EngineTest, BarrierAfterAFailure_PoisonsAllLaterActions) {
   Action& root = admit(kCompute, {{0, 0, 8, W}});
   ready();
   finish(root, true);
@@ -255,7 +255,7 @@ TEST_F(EngineTest, BarrierAfterAFailurePoisonsAllThatFollows) {
   EXPECT_EQ(admit(kCompute, {{2, 0, 8, W}}).status, WEIR_STATUS_POISONED);
 }
 
-TEST_F(EngineTest, ClearPoisonTakesNoFailureOfItsEvents) {
+TEST_F(EngineTest, ClearPoisonWithAFailedEvent_Succeeds) {
   Action& clear = make(ActionKind::clear_poison, {{0, 0, 16, RW}});
   clear.failure = FailureRef::make(WEIR_STATUS_KERNEL_ERROR, "boom", "root", "test", 1);
   EXPECT_FALSE(engine_.admit(clear, false));
@@ -264,7 +264,7 @@ TEST_F(EngineTest, ClearPoisonTakesNoFailureOfItsEvents) {
   EXPECT_EQ(ready(), std::vector{&after});
 }
 
-TEST_F(EngineTest, AloneActionsCostNoBookkeepingButKeepTheOrder) {
+TEST_F(EngineTest, InlineFastPath_SkipsTheWindowAndKeepsTheOrder) {
   Action& a = make(kCompute, {{0, 0, 8, W}});
   EXPECT_TRUE(engine_.admit(a, true));
   EXPECT_FALSE(engine_.accepts());
@@ -278,7 +278,7 @@ TEST_F(EngineTest, AloneActionsCostNoBookkeepingButKeepTheOrder) {
   EXPECT_EQ(ready(), std::vector{&b});
 }
 
-TEST_F(EngineTest, FailureOfAnAloneActionPoisonsLaterOnes) {
+TEST_F(EngineTest, FailureOnTheInlineFastPath_PoisonsLaterDependents) {
   Action& a = make(kCompute, {{0, 0, 8, W}});
   EXPECT_TRUE(engine_.admit(a, true));
   fail(a);
@@ -288,7 +288,7 @@ TEST_F(EngineTest, FailureOfAnAloneActionPoisonsLaterOnes) {
   EXPECT_EQ(b.status, WEIR_STATUS_POISONED);
 }
 
-TEST_F(EngineTest, CancelEndsWhatHasNotStarted) {
+TEST_F(EngineTest, Cancel_EndsActionsThatHaveNotStarted) {
   Action& running = admit(kCompute, {{0, 0, 8, W}});
   EXPECT_EQ(ready(), std::vector{&running});
   Action& parked = admit(kCompute, {{0, 0, 8, R}});
@@ -304,7 +304,7 @@ TEST_F(EngineTest, CancelEndsWhatHasNotStarted) {
   EXPECT_EQ(admit(kCompute, {{0, 0, 8, R}}).status, WEIR_STATUS_OK);
 }
 
-TEST_F(EngineTest, CancelSparesWhatWasEnqueuedAfterIt) {
+TEST_F(EngineTest, CancelUpToASequence_SparesLaterActions) {
   Action& before = admit(kCompute, {{0, 0, 8, W}});
   Action& after = admit(kCompute, {{1, 0, 8, W}});
   engine_.cancel(FailureRef::make(WEIR_STATUS_CANCELLED, "cancelled", "c", "s", 1),
@@ -315,7 +315,7 @@ TEST_F(EngineTest, CancelSparesWhatWasEnqueuedAfterIt) {
 }
 
 /// What comes after a cancelled action knows only of that one.
-TEST_F(EngineTest, FailuresPassWhatWasCancelled) {
+TEST_F(EngineTest, CancelledActionsBetween_FailureStillPoisonsDependents) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   EXPECT_EQ(ready(), std::vector{&a});
   Action& b = admit(kCompute, {{0, 0, 8, RW}, {1, 0, 8, W}});
@@ -336,7 +336,7 @@ class FifoEngineTest : public EngineTest {
   FifoEngineTest() : EngineTest(WEIR_DEPENDENCE_POLICY_FIFO) {}
 };
 
-TEST_F(FifoEngineTest, AcceptsOneAtATime) {
+TEST_F(FifoEngineTest, AcceptsNoActionUntilThePreviousCompletes) {
   Action& a = admit(kCompute, {{0, 0, 8, R}});
   EXPECT_FALSE(engine_.accepts());
   ready();
@@ -349,7 +349,7 @@ class FreeEngineTest : public EngineTest {
   FreeEngineTest() : EngineTest(WEIR_DEPENDENCE_POLICY_NONE) {}
 };
 
-TEST_F(FreeEngineTest, OrdersNothingButBarriers) {
+TEST_F(FreeEngineTest, ConflictingActions_AreReadyAtOnceExceptBehindBarriers) {
   admit(kCompute, {{0, 0, 8, W}});
   admit(kCompute, {{0, 0, 8, W}});
   EXPECT_EQ(ready().size(), 2u);
@@ -357,7 +357,7 @@ TEST_F(FreeEngineTest, OrdersNothingButBarriers) {
   EXPECT_FALSE(engine_.accepts());
 }
 
-TEST_F(FreeEngineTest, BehindAFailedBarrierAllRun) {
+TEST_F(FreeEngineTest, ActionsBehindAFailedBarrier_AreNotPoisoned) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& barrier = admit(ActionKind::barrier, {});
   ready();
@@ -386,7 +386,7 @@ class DeviceEngineTest : public EngineTest {
   using Numbers = std::set<std::uint64_t>;
 };
 
-TEST_F(DeviceEngineTest, HandsAChainOutBeforeItsFirstIsOver) {
+TEST_F(DeviceEngineTest, ChainOfSubmittedActions_IsReadyBeforeItsFirstCompletes) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
   Action& c = admit(ActionKind::transfer, {{0, 4, 2, R}, {1, 0, 2, W}});
@@ -405,7 +405,7 @@ TEST_F(DeviceEngineTest, HandsAChainOutBeforeItsFirstIsOver) {
 }
 
 /// The device knows of the event's job, and may report those behind it before the event completes.
-TEST_F(DeviceEngineTest, AJobMayReturnBeforeTheEventItWaitedForIsTold) {
+TEST_F(DeviceEngineTest, JobReturnedBeforeItsEventCompletes_FinishesAfterTheEvent) {
   Action& a = actions_.emplace_back();
   a.kind = kCompute;
   a.event.open(std::uint64_t{1} << Action::kSequenceBits | actions_.size());
@@ -424,7 +424,7 @@ TEST_F(DeviceEngineTest, AJobMayReturnBeforeTheEventItWaitedForIsTold) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
+TEST_F(DeviceEngineTest, SyncOnSubmittedJobs_ForwardsTheirSubmissionIds) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{1, 0, 8, W}});
   admit(ActionKind::sync, {{0, 0, 8, RW}, {1, 0, 8, RW}});
@@ -442,7 +442,7 @@ TEST_F(DeviceEngineTest, SyncsLetThroughWhatTheyWaitFor) {
 }
 
 /// One of what a sync waits for has failed, the other is still to be over.
-TEST_F(DeviceEngineTest, SyncsThatLetThroughTellOfFailuresAtOnce) {
+TEST_F(DeviceEngineTest, SyncWithAFailedPredecessor_PoisonsUnsubmittedDependents) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{1, 0, 8, W}});
   admit(ActionKind::sync, {{0, 0, 8, RW}, {1, 0, 8, RW}});
@@ -458,7 +458,7 @@ TEST_F(DeviceEngineTest, SyncsThatLetThroughTellOfFailuresAtOnce) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, WhatIsHeldWaitsForTheEnd) {
+TEST_F(DeviceEngineTest, ActionRequeuedAsHostOrdered_WaitsUntilPredecessorsComplete) {
   for (const bool fails : {false, true}) {
     Action& a = admit(kCompute, {{0, 0, 8, W}});
     Action& b = admit(kCompute, {{0, 0, 8, RW}});
@@ -476,7 +476,7 @@ TEST_F(DeviceEngineTest, WhatIsHeldWaitsForTheEnd) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
+TEST_F(DeviceEngineTest, SyncWithUnsubmittedEvent_HoldsBackDependents) {
   Action& sync = make(ActionKind::sync, {{0, 0, 8, RW}}, 1);
   EventWait& wait = sync.events()[0];
   EXPECT_FALSE(engine_.admit(sync, false));
@@ -491,7 +491,7 @@ TEST_F(DeviceEngineTest, SyncsKeepBackWhatWaitsForAnEventThatIsNoJobYet) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, BarriersLetThroughWhatTheyWaitFor) {
+TEST_F(DeviceEngineTest, BarrierOnSubmittedJobs_ForwardsTheirSubmissionIds) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
   Action& c = admit(kCompute, {{1, 0, 8, W}});
@@ -510,7 +510,7 @@ TEST_F(DeviceEngineTest, BarriersLetThroughWhatTheyWaitFor) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, BarriersForwardNoMoreThanSomeJobs) {
+TEST_F(DeviceEngineTest, BarrierOnManyJobs_ForwardsALimitedNumberOfSubmissionIds) {
   constexpr std::size_t kMany = 40;
   std::vector<Action*> before;
   for (std::size_t i = 0; i < kMany; ++i) before.push_back(&admit(kCompute, {{0, i, 1, W}}));
@@ -526,7 +526,7 @@ TEST_F(DeviceEngineTest, BarriersForwardNoMoreThanSomeJobs) {
   EXPECT_EQ(submit(after, kMany + 1).size(), kMany - over);
 }
 
-TEST_F(DeviceEngineTest, FailuresReachWhatWasSubmitted) {
+TEST_F(DeviceEngineTest, JobPoisonedByTheDevice_PoisonsUnsubmittedDependents) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& b = admit(kCompute, {{0, 0, 8, RW}});
   Action& c = admit(kCompute, {{0, 0, 8, RW}});
@@ -543,7 +543,7 @@ TEST_F(DeviceEngineTest, FailuresReachWhatWasSubmitted) {
   EXPECT_EQ(finished().size(), 3u);
 }
 
-TEST_F(DeviceEngineTest, FailuresPassWhatWasCancelled) {
+TEST_F(DeviceEngineTest, CancelledActionBetween_FailureStillPoisonsDependents) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   EXPECT_EQ(ready(), std::vector{&a});
   submit(a, 1);
@@ -558,7 +558,7 @@ TEST_F(DeviceEngineTest, FailuresPassWhatWasCancelled) {
   EXPECT_TRUE(engine_.idle());
 }
 
-TEST_F(DeviceEngineTest, HostOrderedActionsWaitForTheEnd) {
+TEST_F(DeviceEngineTest, HostOrderedAction_WaitsUntilPredecessorsComplete) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& transfer = make(ActionKind::transfer, {{0, 0, 8, R}, {1, 0, 8, W}});
   transfer.host_ordered = true;
@@ -579,7 +579,7 @@ class DeviceFifoTest : public DeviceEngineTest {
   DeviceFifoTest() : DeviceEngineTest(WEIR_DEPENDENCE_POLICY_FIFO) {}
 };
 
-TEST_F(DeviceFifoTest, EachFollowsTheOneBefore) {
+TEST_F(DeviceFifoTest, EachJob_WaitsForThePreviousAndInheritsItsFailure) {
   Action& a = admit(kCompute, {{0, 0, 8, R}});
   Action& b = admit(kCompute, {{1, 0, 8, R}});
   EXPECT_EQ(ready(), std::vector{&a});
@@ -596,7 +596,7 @@ class DeviceFreeTest : public DeviceEngineTest {
   DeviceFreeTest() : DeviceEngineTest(WEIR_DEPENDENCE_POLICY_NONE) {}
 };
 
-TEST_F(DeviceFreeTest, BehindAFailedBarrierAllRunWheneverTheyCame) {
+TEST_F(DeviceFreeTest, ActionsBehindAFailedBarrier_RunWheneverAdmitted) {
   Action& a = admit(kCompute, {{0, 0, 8, W}});
   Action& first = admit(ActionKind::barrier, {});
   Action& b = admit(kCompute, {{0, 0, 8, W}});
@@ -670,7 +670,7 @@ class RandomEngineTest : public EngineTest, public testing::WithParamInterface<s
   std::mt19937_64 random_;
 };
 
-TEST_P(RandomEngineTest, MatchesTheSequentialRule) {
+TEST_P(RandomEngineTest, OrderAndPoison_MatchSequentialExecution) {
   random_.seed(GetParam());
   const std::size_t count = 1 + below(60);
   const bool failures = below(3) == 0;
@@ -840,7 +840,7 @@ class RandomDeviceTest : public RandomEngineTest {
   std::size_t ended_ = 0;
 };
 
-TEST_P(RandomDeviceTest, MatchesTheSequentialRule) {
+TEST_P(RandomDeviceTest, OrderAndPoison_MatchSequentialExecution) {
   random_.seed(GetParam());
   const std::size_t count = 1 + below(60);
   const bool failures = below(3) == 0;

@@ -6,7 +6,7 @@
 namespace weir::rt {
 namespace {
 
-TEST(FailureLog, WhatWasRemovedTakesNoRoom) {
+TEST(FailureLog, RemovedEntries_DoNotCountTowardsTheLimit) {
   FailureLog log;
   Action action;
   const auto add = [&](std::uint64_t id) {
@@ -23,7 +23,7 @@ TEST(FailureLog, WhatWasRemovedTakesNoRoom) {
   EXPECT_EQ(log.find(2).status, WEIR_STATUS_OK);
 }
 
-TEST(FailureLog, TheOldestOfAMillionGo) {
+TEST(FailureLog, MoreThanAMillionEntries_DropTheOldest) {
   FailureLog log;
   Action action;
   action.status = WEIR_STATUS_KERNEL_ERROR;

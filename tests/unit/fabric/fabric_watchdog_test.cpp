@@ -27,7 +27,7 @@ bool said_by(const std::string& text, Rank rank, const std::string& words) {
   return false;
 }
 
-TEST_P(FabricWatchdogs, RanksThatWaitForEachOther_EachSaysWhoWaitsForWhat) {
+TEST_P(FabricWatchdogs, RanksThatWaitForEachOther_EachReportsAllWaits) {
   constexpr const char* kWords =
       "all ranks wait for each other: ranks 0, 2 wait for a barrier, rank 1 waits for a message\n";
   StandardError said;
@@ -49,7 +49,7 @@ TEST_P(FabricWatchdogs, RanksThatWaitForEachOther_EachSaysWhoWaitsForWhat) {
   ranks.join();
 }
 
-TEST_P(FabricWatchdogs, RankIsElsewhereOrHasLeft_IsSaid) {
+TEST_P(FabricWatchdogs, PeerInNoCallOrLeft_ReportNamesItsState) {
   const bool answers = GetParam() != ProgressBy::caller;
   const std::string words = std::string("rank 0 waits for a barrier, rank 1 ") +
                             (answers ? "is in no call of the fabric" : "does not answer") +
@@ -72,7 +72,7 @@ TEST_P(FabricWatchdogs, RankIsElsewhereOrHasLeft_IsSaid) {
   ranks.join();
 }
 
-TEST(FabricWatchdog, TellsAgainWhenSomethingCameSince) {
+TEST(FabricWatchdog, NewStallAfterProgress_IsReportedAgain) {
   constexpr const char* kWords = "all ranks wait for each other: ranks 0, 1 wait for ";
   StandardError said;
   std::atomic<int> round{0};

@@ -29,7 +29,7 @@ class HubCounter final : public GroupHub::Member {
   std::atomic<bool> in_order{true};
 };
 
-TEST(GroupHubs, KeepWhatComesBeforeItsMember) {
+TEST(GroupHubs, MessagesBeforeTheMemberEnters_AreDeliveredInOrder) {
   constexpr int kMessages = 20;
   InprocHub network(2, 0);
   on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
@@ -68,7 +68,7 @@ class HubBody final : public GroupHub::Member {
   std::atomic<bool> complete{false};
 };
 
-TEST(GroupHubs, JoinTheTwoPartsOfABody) {
+TEST(GroupHubs, BodySentInTwoParts_ArrivesAsOne) {
   const std::vector<std::byte> first(100, std::byte{1}), rest(3 * Port::kFrameBytes, std::byte{2});
   InprocHub network(2, 0);
   on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
@@ -89,7 +89,7 @@ TEST(GroupHubs, JoinTheTwoPartsOfABody) {
   });
 }
 
-TEST(GroupHubs, GiveUpARankThatSendsNoMessageOfTheirs) {
+TEST(GroupHubs, MessageThatIsNotAGroupMessage_SenderIsDropped) {
   InprocHub network(2, 0);
   on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
     GroupHub hub(port, Channel::grid);
@@ -103,7 +103,7 @@ TEST(GroupHubs, GiveUpARankThatSendsNoMessageOfTheirs) {
   });
 }
 
-TEST(GroupHubs, GiveUpARankThatSendsMoreThanTheyKeep) {
+TEST(GroupHubs, EarlyMessagesBeyondTheLimit_SenderIsDropped) {
   constexpr std::size_t kPiece = 4u << 20;
   InprocHub network(2, 0);
   on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {

@@ -17,23 +17,10 @@
 #include "forwarding_link.hpp"
 #include "ranks.hpp"
 #include "standard_error.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
-
-/// Counts how often a rank asks its outer link for packets.
-class PolledLink final : public test::ForwardingLink {
- public:
-  PolledLink(std::unique_ptr<Link> link, std::atomic<int>& receives)
-      : ForwardingLink(std::move(link)), receives_(receives) {}
-  bool receive(PacketSink& sink) noexcept override {
-    ++receives_;
-    return link_->receive(sink);
-  }
-
- private:
-  std::atomic<int>& receives_;
-};
 
 /// Links of ranks of one process, in nodes of at most `most` of them.
 std::vector<std::unique_ptr<Link>> in_nodes(std::vector<std::unique_ptr<Link>> outer, Rank most) {
@@ -95,7 +82,7 @@ class AlarmLink final : public test::ForwardingLink {
 /// How ranks make progress, and whether the outer link can sleep.
 class Nodes : public testing::TestWithParam<std::tuple<ProgressBy, bool>> {};
 
-TEST_P(Nodes, TransferMessagesAndReachWindows) {
+TEST_P(Nodes, RanksInSeveralNodes_ExchangeMessagesAndAccessWindows) {
   constexpr Rank kRanks = 5;
   constexpr int kMessages = 200;
   const auto [progress, sleeps] = GetParam();
@@ -153,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(By, Nodes,
                                           testing::Bool()));
 
 /// Ranks 0 and 1 are a node, and rank 2 is reached by the outer link.
-TEST(NodeLink, WhatWakesTheOuterLinkWakesThreadsThatSleepInTheNode) {
+TEST(NodeLink, OuterLinkRings_ThreadsThatSleepInTheNodeWakeUp) {
   constexpr Rank kRanks = 3;
   InprocHub hub(kRanks, 0);
   std::vector<std::unique_ptr<Link>> outer;
@@ -173,13 +160,13 @@ TEST(NodeLink, WhatWakesTheOuterLinkWakesThreadsThatSleepInTheNode) {
   }
 }
 
-TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
+TEST(NodeLink, NodeOfAllRanks_StopsPollingTheOuterLink) {
   constexpr Rank kRanks = 3;
   InprocHub hub(kRanks, 0);
   std::atomic<int> receives{0};
   std::vector<std::unique_ptr<Link>> outer;
   for (Rank rank = 0; rank < kRanks; ++rank) {
-    outer.push_back(std::make_unique<PolledLink>(hub.link(rank), receives));
+    outer.push_back(std::make_unique<test::PolledLink>(hub.link(rank), receives));
   }
   auto links = in_nodes(std::move(outer), kRanks);
   EXPECT_GT(receives, 0);
@@ -198,7 +185,7 @@ TEST(NodeLink, WithAllRanksLeaveTheOuterLinkAlone) {
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
 
-TEST(NodeLink, FallBackToTheOuterLinkWithoutASegment) {
+TEST(NodeLink, SegmentCannotBeCreated_FallsBackToTheOuterLink) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit small = before;
@@ -229,7 +216,7 @@ struct PacketSizes final : PacketSink {
   std::vector<std::size_t> sizes;
 };
 
-TEST(NodeLink, KeepThePacketsOfARankThatRunsAnotherWeir) {
+TEST(NodeLink, PeerThatRunsAnotherVersion_ItsEarlyPacketsAreKept) {
   InprocHub hub(2, 0);
   const auto other = hub.link(1);
   const std::vector<std::byte> hello(77), frame(5);
@@ -245,19 +232,10 @@ TEST(NodeLink, KeepThePacketsOfARankThatRunsAnotherWeir) {
   EXPECT_EQ(packets.sizes, (std::vector<std::size_t>{77, 5}));
 }
 
-std::string refusal_text(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
-
-TEST(NodeLink, NameARankThatDoesNotJoin) {
+TEST(NodeLink, RankThatDoesNotJoin_IsNamedInTheError) {
   InprocHub hub(3, 0);
   const auto outer = hub.link(0);
-  EXPECT_EQ(refusal_text([&] { find_node(*outer, 3, 1'000'000'000); }),
+  EXPECT_EQ(thrown_by<Error>([&] { find_node(*outer, 3, 1'000'000'000); }),
             "rank 1 has not joined the fabric within 1 s");
 }
 
@@ -269,9 +247,9 @@ TEST(Segment, OpensOnlyTheFileThatWasCreated) {
   EXPECT_EQ(again->rank(1).bell.load(), 7u);
   const std::string path =
       "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
-  EXPECT_EQ(refusal_text([&] { Segment::open(getpid(), descriptor, segment.file() + 1, 2); }),
+  EXPECT_EQ(thrown_by<Error>([&] { Segment::open(getpid(), descriptor, segment.file() + 1, 2); }),
             path + " is another file: is /proc that of this container?");
-  EXPECT_EQ(refusal_text([&] { Segment::open(getpid(), -1, segment.file(), 2); }),
+  EXPECT_EQ(thrown_by<Error>([&] { Segment::open(getpid(), -1, segment.file(), 2); }),
             "cannot open /proc/" + std::to_string(getpid()) + "/fd/-1: No such file or directory");
 }
 

@@ -19,11 +19,12 @@
 
 #include "base/threads.hpp"
 #include "fabric/shm/launch.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
 
-TEST(ShmLink, HasNoMemoryForMoreThanItsHeap) {
+TEST(ShmLink, AllocationBeyondTheHeap_ReturnsNull) {
   ShmLink link(std::make_unique<Segment>(1), 0);
   for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - Segment::kPage + 2}) {
     EXPECT_EQ(link.allocate(bytes), nullptr) << bytes;
@@ -34,7 +35,7 @@ TEST(ShmLink, HasNoMemoryForMoreThanItsHeap) {
   EXPECT_FALSE(link.release(memory));
 }
 
-TEST(ShmLink, BringsMemoryUntilADeadline) {
+TEST(ShmLink, CommitOfMemory_StopsAtItsDeadlineAndCanBeRepeated) {
   constexpr std::size_t kBytes = 64u << 20;
   Segment segment(1);
   ShmLink link(Segment::attach(dup(segment.descriptor()), 1), 0);
@@ -55,18 +56,13 @@ TEST(ShmLink, BringsMemoryUntilADeadline) {
   EXPECT_LT(pages(), before + 64);
 }
 
-TEST(Segment, SaysThatFilesAreLimited) {
+TEST(Segment, FileSizeLimitIsTooSmall_ErrorNamesTheLimit) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit small = before;
   small.rlim_cur = std::min<rlim_t>(before.rlim_max, 1u << 20);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  std::string why;
-  try {
-    const Segment segment(2);
-  } catch (const Error& error) {
-    why = error.what();
-  }
+  const std::string why = thrown_by<Error>([] { const Segment segment(2); });
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_NE(why.find("for 2 ranks: it is a file of 32 GiB"), std::string::npos) << why;
   EXPECT_NE(why.find("limited to 1024 KiB (ulimit -f)"), std::string::npos) << why;
@@ -78,15 +74,10 @@ std::string joining_without_a_launcher(const Segment& segment, pid_t launcher) {
   setenv("WEIR_RANK", "0", 1);
   setenv("WEIR_RANKS", "1", 1);
   setenv("WEIR_SEGMENT", std::to_string(dup(segment.descriptor())).c_str(), 1);
-  try {
-    launched_link();
-    return "joined";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return thrown_by<Error>([] { launched_link(); });
 }
 
-TEST(ShmLink, ARankWhoseLauncherHasEndedDoesNotJoin) {
+TEST(ShmLink, LauncherHasEnded_RankDoesNotJoin) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t launcher = fork();
@@ -95,14 +86,14 @@ TEST(ShmLink, ARankWhoseLauncherHasEndedDoesNotJoin) {
     const pid_t own = getpid();
     if (fork() == 0) {
       const std::string said = joining_without_a_launcher(segment, own);
-      _exit(write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
+      _exit(::write(ends[1], said.data(), said.size()) < 0 ? 1 : 0);
     }
     _exit(0);
   }
   close(ends[1]);
   waitpid(launcher, nullptr, 0);
   std::string said(200, '\0');
-  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(ends[0], said.data(), 200))));
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(ends[0], said.data(), 200))));
   close(ends[0]);
   EXPECT_EQ(said,
             "process " + std::to_string(launcher) + ", which has started this rank, has ended");
@@ -124,7 +115,7 @@ class TwoLinks : public testing::Test {
 };
 
 /// Memory of a window that an operation stays in: as of a process that is stopped.
-TEST_F(TwoLinks, DoNotUseAgainWhatAnOperationIsIn) {
+TEST_F(TwoLinks, WithdrawnWindowInUse_ItsMemoryAndSlotAreNotReused) {
   const std::int64_t no_time = 0;
   ShmLink mine(Segment::attach(dup(segment_.descriptor()), 2), 0, no_time);
   const auto other = link(1);
@@ -164,7 +155,7 @@ TEST_F(TwoLinks, DoNotUseAgainWhatAnOperationIsIn) {
 }
 
 /// As of a process that is stopped just before it calls the system.
-TEST_F(TwoLinks, EmptyCopiesOfWindowsThatAreWithdrawn) {
+TEST_F(TwoLinks, WithdrawnWindow_ItsPreparedCopiesBecomeEmpty) {
   const std::int64_t no_time = 0;
   ShmLink mine(Segment::attach(dup(segment_.descriptor()), 2), 0, no_time);
   char memory = 'a', late = 'b';
@@ -185,7 +176,7 @@ TEST_F(TwoLinks, EmptyCopiesOfWindowsThatAreWithdrawn) {
   EXPECT_EQ(memory, 'a');
 }
 
-TEST_F(TwoLinks, MoveRunsOfWindows) {
+TEST_F(TwoLinks, StridedRuns_AreMovedAndRefusedOutsideTheWindow) {
   if (!may_copy_across()) GTEST_SKIP() << "the system copies nothing between processes";
   constexpr std::size_t kRuns = 150, kBytes = 24, kStride = 40;
   const auto mine = link(0), other = link(1);

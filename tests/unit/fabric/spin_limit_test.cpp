@@ -7,7 +7,7 @@
 namespace weir::rt {
 namespace {
 
-TEST(SpinLimit, SleepsGrowWhileNothingComes) {
+TEST(SpinLimit, NoArrivals_SleepsGrowWithTheSilence) {
   constexpr std::int64_t kSilence = 1'000'000;
   SpinLimit spin(0);
   EXPECT_FALSE(spin.again());
@@ -38,7 +38,7 @@ TEST(SpinLimit, SleepsAreShortAfterArrivals) {
 }
 
 /// An arrival soon after the end of a spin makes later spins longer.
-TEST(SpinLimit, SpinsGrowWhereArrivalsEndSleeps) {
+TEST(SpinLimit, ArrivalSoonAfterASpin_LengthensLaterSpins) {
   constexpr std::int64_t kMost = 1'000'000'000'000, kAsleep = 20'000'000, kPause = 100'000;
   const auto pass = [](std::int64_t time) {
     for (const std::int64_t begin = sys::now_ns(); sys::now_ns() < begin + time;) sys::pause();

@@ -14,23 +14,10 @@
 #include "fabric/shm/node_link.hpp"
 #include "forwarding_link.hpp"
 #include "ranks.hpp"
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
-
-/// Counts how often a rank asks for packets of the link that started it.
-class CountedLink final : public test::ForwardingLink {
- public:
-  CountedLink(std::unique_ptr<Link> link, std::atomic<int>& receives)
-      : ForwardingLink(std::move(link)), receives_(receives) {}
-  bool receive(PacketSink& sink) noexcept override {
-    ++receives_;
-    return link_->receive(sink);
-  }
-
- private:
-  std::atomic<int>& receives_;
-};
 
 /// Counts packets.
 class CountingSink final : public PacketSink {
@@ -52,7 +39,7 @@ class Ucx : public testing::Test {
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
-        std::unique_ptr<Link> link = std::make_unique<CountedLink>(hub.link(rank), receives_);
+        std::unique_ptr<Link> link = std::make_unique<test::PolledLink>(hub.link(rank), receives_);
         Node found = find_node(*link, node, test::kAMinute);
         try {
           link = ucx_link(std::move(link), found.early, test::kAMinute, required_);
@@ -100,7 +87,7 @@ TEST_F(Ucx, KeepsMessagesOfAllSizesInOrder) {
 }
 
 /// Ranks 0 and 1 are a node: each has joined when a packet has come, in the node or over UCX.
-TEST_F(Ucx, LeavesTheLinkThatStartedItAloneOnceAllHaveJoined) {
+TEST_F(Ucx, AllRanksHaveJoined_BootstrapLinkIsNoLongerPolled) {
   std::atomic<int> joined{-1};
   const auto program = [&](Port& port) {
     EXPECT_TRUE(port.barrier(test::kAMinute).ok());
@@ -115,7 +102,7 @@ TEST_F(Ucx, LeavesTheLinkThatStartedItAloneOnceAllHaveJoined) {
 }
 
 /// A wait that nothing ends would hang.
-TEST_F(Ucx, APacketAndWakeEndWaits) {
+TEST_F(Ucx, ArrivingPacketOrWake_EndsWaits) {
   const auto made = links(2);
   CountingSink sink;
   std::thread receiver([&] {
@@ -141,20 +128,19 @@ TEST_F(Ucx, APacketAndWakeEndWaits) {
   for (std::thread& sleeper : sleepers) sleeper.join();
 }
 
-TEST_F(Ucx, NoRankUsesItUnlessAllCan) {
-  setenv("WEIR_UCX", "0", 1);
+TEST_F(Ucx, UcxIsDisabled_RequiredFailsAndOptionalFallsBack) {
+  const EnvironmentVariable variable("WEIR_UCX", "0");
   EXPECT_EQ(links(3)[0], nullptr);
   EXPECT_EQ(refused_, 3);
   required_ = false;
   const auto made = links(3);
-  unsetenv("WEIR_UCX");
   for (const auto& link : made) {
     ASSERT_NE(link, nullptr);
     EXPECT_EQ(link->info().name, "inproc");
   }
 }
 
-TEST_F(Ucx, SendsNothingToARankThatWasCut) {
+TEST_F(Ucx, SendToACutRank_DiscardsThePacket) {
   auto made = links(2);
   made[0]->cut(1, true);
   const std::byte byte{1};

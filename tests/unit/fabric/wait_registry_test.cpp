@@ -19,7 +19,7 @@ TEST(WaitRegistry, ListsEachWaitOnce) {
   EXPECT_GT(registry.state().since_ns, 0);
 }
 
-TEST(WaitRegistry, IdleWaitIsListed_AndIsNoStandstill) {
+TEST(WaitRegistry, IdleWait_IsListedButIsNotAStall) {
   WaitRegistry registry;
   WaitRegistry::Entry entry(registry, {"orders", true});
   entry.enter();
@@ -27,7 +27,7 @@ TEST(WaitRegistry, IdleWaitIsListed_AndIsNoStandstill) {
   EXPECT_EQ(registry.state().since_ns, 0);
 }
 
-TEST(WaitRegistry, WaitsThatAreGivenUpAreOneUntilOneEnds) {
+TEST(WaitRegistry, RepeatedTimedOutWaits_CountAsOneUntilOneIsSatisfied) {
   WaitRegistry registry(sys::kNever);  // however long a pause is
   const auto wait = [&registry](bool ends) {
     WaitRegistry::Entry entry(registry, "a message");
@@ -50,7 +50,7 @@ TEST(WaitRegistry, WaitsThatAreGivenUpAreOneUntilOneEnds) {
   EXPECT_NE(last.movement, first.movement);
 }
 
-TEST(WaitRegistry, EntryThatNeverEnteredLeavesNothing) {
+TEST(WaitRegistry, EntryThatNeverEntered_RecordsNoMovement) {
   WaitRegistry registry;
   const WaitRegistry::State before = registry.state();
   {

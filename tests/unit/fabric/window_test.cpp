@@ -12,7 +12,7 @@
 namespace weir::rt {
 namespace {
 
-TEST(NetWindow, IsNotWaitedForWhileAHandlerIsAtWork) {
+TEST(NetWindow, HandlerRunsOnAnotherThread_CreationTimesOut) {
   constexpr std::int64_t kMillisecond = 1'000'000;
   InprocHub hub(1, 0);
   test::on_ranks(hub, 1, ProgressBy::caller, [](Port& port) {
@@ -43,7 +43,7 @@ TEST(NetWindow, IsNotWaitedForWhileAHandlerIsAtWork) {
   });
 }
 
-TEST(NetWindow, IsNotWaitedForWhileItsMemoryComes) {
+TEST(NetWindow, MemoryCommitFails_TimeoutIsReportedAndOutOfMemoryFallsBack) {
   for (const weir_status status : {WEIR_STATUS_TIMEOUT, WEIR_STATUS_OUT_OF_MEMORY}) {
     InprocHub hub(1, 0);
     std::vector<std::unique_ptr<Link>> links;

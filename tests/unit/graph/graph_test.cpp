@@ -102,7 +102,7 @@ class Adder {
   Kernel kernel;
 };
 
-TEST(Graphs, AStreamIsRecordedToo) {
+TEST(Graphs, RecordedStream_RepeatsItsCallsInEachLaunch) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -120,7 +120,7 @@ TEST(Graphs, AStreamIsRecordedToo) {
   EXPECT_EQ(graph.info().launches, 2u);
 }
 
-TEST(Graphs, ParametersAreThoseOfOneLaunch) {
+TEST(Graphs, ParameterOfALaunch_DoesNotAffectTheNextLaunch) {
   const Fixture fixture(1);
   const Adder adder(fixture.runtime);
   const Graph graph =
@@ -133,7 +133,7 @@ TEST(Graphs, ParametersAreThoseOfOneLaunch) {
   EXPECT_EQ(adder.buffer.data<double>()[0], 11) << "the second has the recorded value";
 }
 
-TEST(Graphs, ALaunchIsOrderedWithTasksBesideIt) {
+TEST(Graphs, LaunchBetweenConflictingTasks_RunsInProgramOrder) {
   const Fixture fixture(cores());
   const Adder adder(fixture.runtime);
   const Kernel twice = fixture.runtime.kernel("twice", [](Call& call) {
@@ -151,7 +151,7 @@ TEST(Graphs, ALaunchIsOrderedWithTasksBesideIt) {
   EXPECT_EQ(adder.buffer.data<double>()[0], expected);
 }
 
-TEST(Graphs, AFailedLaunchPoisonsWhatDependsOnIt) {
+TEST(Graphs, FailedLaunch_PoisonsItsDependentsOnly) {
   const Fixture fixture(cores());
   const Adder adder(fixture.runtime);
   const Buffer other = fixture.runtime.buffer(64, "other");
@@ -181,7 +181,7 @@ TEST(Graphs, AFailedLaunchPoisonsWhatDependsOnIt) {
   EXPECT_EQ(adder.buffer.data<double>()[0], 2) << "usable after a failure";
 }
 
-TEST(Graphs, VirtualTimeIsTheCostOfTheCalls) {
+TEST(Graphs, LaunchInVirtualTime_TakesTheCostOfItsCalls) {
   const Runtime runtime("sim:clock=virtual,cores=2,gflops=1,kernels=skip,launch_us=0");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -212,7 +212,7 @@ TEST(Graphs, VirtualTimeIsTheCostOfTheCalls) {
   EXPECT_NEAR(all - once, 6e-3, 1e-4);
 }
 
-TEST(Graphs, DestroyingWaitsForLaunches) {
+TEST(Graphs, GraphDestroyedWithLaunchesInFlight_CompletesThem) {
   const Fixture fixture(1);
   const Adder adder(fixture.runtime);
   {
@@ -225,7 +225,7 @@ TEST(Graphs, DestroyingWaitsForLaunches) {
   EXPECT_EQ(adder.buffer.data<double>()[0], 101'000);
 }
 
-TEST(Graphs, BadInputIsNamed) {
+TEST(Graphs, InvalidRecordingBindingOrParameter_FailsWithTheReason) {
   const Fixture fixture(1);
   const Adder adder(fixture.runtime);
   const auto submit = [&] { fixture.queue.submit(adder.kernel, {adder.all()}, {1.0}); };
@@ -273,7 +273,7 @@ TEST(Graphs, BadInputIsNamed) {
   fixture.queue.synchronize();
 }
 
-TEST(Graphs, BuffersThatAreGoneAreNamed) {
+TEST(Graphs, LaunchWithADestroyedOrAliasedBuffer_NamesTheBuffer) {
   const Fixture fixture(1);
   const Kernel nothing = fixture.runtime.kernel("nothing", [](Call&) {});
   Buffer first = fixture.runtime.buffer(64, "first");
@@ -298,14 +298,14 @@ TEST(Graphs, BuffersThatAreGoneAreNamed) {
   fixture.queue.synchronize();
 }
 
-TEST(Graphs, QueuesThatBindTasksAreRefused) {
+TEST(Graphs, RecordOnABindingQueue_IsRefused) {
   const Runtime runtime("host:cores=1,sim:cores=1");
   const Queue queue = runtime.queue();
   EXPECT_TRUE(contains(failure_of([&] { record(queue, [] {}); }),
                        "a graph takes the tasks of a queue with one place, in host memory"));
 }
 
-TEST(Graphs, WaitsForOtherStreamsAreRefused) {
+TEST(Graphs, WaitForAnEventWhileRecording_IsRefused) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream(), other = place.stream();

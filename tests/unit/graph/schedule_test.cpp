@@ -108,7 +108,7 @@ std::vector<std::vector<bool>> closure(const CallList& list, const Dependences& 
   return all;
 }
 
-TEST(Dependences, ImplyAllConflicts) {
+TEST(Dependences, ConflictingCalls_AreOrderedDirectlyOrTransitively) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     std::mt19937 random(seed);
     RandomCalls program(random);
@@ -123,7 +123,7 @@ TEST(Dependences, ImplyAllConflicts) {
   }
 }
 
-TEST(Schedules, LeaveOutWaitsThatFollowFromOthers) {
+TEST(Schedules, RedundantWaits_AreOmitted) {
   // Two rows of points; each step of a point reads both points of the step before.
   ListedCalls program;
   for (int step = 0; step < 100; ++step) {
@@ -140,13 +140,13 @@ TEST(Schedules, LeaveOutWaitsThatFollowFromOthers) {
   EXPECT_EQ(schedule.wait_count(), 2u * 99) << "one a step and seat";
 }
 
-TEST(Schedules, KeepAChainOnOneSeat) {
+TEST(Schedules, SerialChain_NeedsNoWaits) {
   ListedCalls program;
   for (int i = 0; i < 100; ++i) program.add({{0, 0, 8, WEIR_ACCESS_READ_WRITE}});
   EXPECT_EQ(Schedule(program.list(), Dependences(program.list()), 4).wait_count(), 0u);
 }
 
-TEST(Schedules, SpreadIndependentChains) {
+TEST(Schedules, IndependentChains_AreSpreadEvenlyWithoutWaits) {
   ListedCalls program;
   for (int i = 0; i < 100; ++i) {
     for (std::uint64_t chain = 0; chain < 4; ++chain)
@@ -159,7 +159,7 @@ TEST(Schedules, SpreadIndependentChains) {
   EXPECT_EQ(schedule.steps_of(phase, 1).size(), 200u);
 }
 
-TEST(Schedules, AParallelCallIsAPhase) {
+TEST(Schedules, ParallelCall_IsAPhaseOfItsOwn) {
   ListedCalls program;
   program.add({{0, 0, 8, WEIR_ACCESS_WRITE}});
   program.add({{0, 0, 16, WEIR_ACCESS_READ_WRITE}}, true);

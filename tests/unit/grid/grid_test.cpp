@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "random_grid.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -21,13 +22,7 @@ weir_grid_options options_of(unsigned dimensions, std::array<std::size_t, 3> cel
 }
 
 std::string failure(const weir_grid_options& options) {
-  try {
-    make_partition(options);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-    return error.what();
-  }
-  return "";
+  return thrown_by<Error>([&] { make_partition(options); }, WEIR_STATUS_INVALID_ARGUMENT);
 }
 
 RC_GTEST_PROP(Grid, BlocksTileTheGrid, ()) {
@@ -52,7 +47,7 @@ RC_GTEST_PROP(Grid, BlocksTileTheGrid, ()) {
   });
 }
 
-TEST(Grid, CutsInProportion) {
+TEST(Grid, CutsInProportionToTheWeights) {
   const double weights[] = {1, 2, 1};
   EXPECT_EQ(cut(100, 3, weights, 'x'), (std::vector<std::int64_t>{0, 25, 75, 100}));
   EXPECT_EQ(cut(7, 2, nullptr, 'x'), (std::vector<std::int64_t>{0, 4, 7}));
@@ -79,7 +74,7 @@ TEST(Grid, ChoosesBlocksWithSmallFaces) {
   EXPECT_EQ(counts({64, 64, 64}, 3, 7), (Counts{1, 1, 7}));
 }
 
-TEST(Grid, RefusesWhatIsNoGrid) {
+TEST(Grid, InvalidDimensionsCellsBlocksRanksOrWeights_AreRefused) {
   EXPECT_EQ(failure(options_of(4, {8, 8, 8}, {}, 1)), "a grid has 2 or 3 dimensions, not 4");
   EXPECT_EQ(failure(options_of(3, {8, 0, 8}, {}, 1)),
             "the grid has 0 cells in y: give it from 1 to 1099511627776");
@@ -115,7 +110,7 @@ TEST(Grid, RefusesBlocksThatDoNotTile) {
   EXPECT_EQ(with({left, {right.cells, 2}}), "block 1 belongs to rank 2 of 2");
 }
 
-TEST(Grid, RangesAreObjects) {
+TEST(Grid, RangeFunctions_ComputeCellsFacesAndHalos) {
   const GridRange range{{2, 3, 4}, {10, 9, 8}};
   EXPECT_EQ(weir_grid_range_cells(range), 8u * 6 * 4);
   const std::int64_t width[3] = {1, 2, 2};

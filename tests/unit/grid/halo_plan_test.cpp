@@ -7,6 +7,7 @@
 
 #include "grid/halo_check.hpp"
 #include "random_grid.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -125,7 +126,7 @@ RandomGrid two_blocks() {
   return {make_partition(options), {{1, 1, 0}, false}, {8}};
 }
 
-TEST(HaloCheck, NamesBothPlacesOfAWrongOffset) {
+TEST(HaloCheck, WrongSendOffset_IsReportedWithBothCells) {
   const RandomGrid random = two_blocks();
   Ranks ranks(random);
   HaloPlan::Part& part = ranks.plan(0).peers.front().sends.front();
@@ -135,7 +136,7 @@ TEST(HaloCheck, NamesBothPlacesOfAWrongOffset) {
             "1, lands at (3, 0) of block 1 on rank 1, field 0, step 5");
 }
 
-TEST(HaloCheck, FindsCellsThatAreNoneOfTheBlock) {
+TEST(HaloCheck, SentCellOutsideItsBlock_IsReported) {
   const RandomGrid random = two_blocks();
   Ranks ranks(random);
   HaloPlan::Part& part = ranks.plan(0).peers.front().sends.front();
@@ -146,7 +147,7 @@ TEST(HaloCheck, FindsCellsThatAreNoneOfTheBlock) {
             "it");
 }
 
-TEST(HaloCheck, FindsAWrongTarget) {
+TEST(HaloCheck, WrongReceiveOffset_IsReported) {
   const RandomGrid random = two_blocks();
   Ranks ranks(random);
   HaloPlan::Part& part = ranks.plan(1).peers.front().receives.front();
@@ -156,29 +157,19 @@ TEST(HaloCheck, FindsAWrongTarget) {
             "1, lands at (4, 0) of block 1 on rank 1, field 0, step 0");
 }
 
-TEST(HaloPlan, HaloIsNotWiderThanABlock) {
+TEST(HaloPlan, HaloWiderThanABlock_IsRefused) {
   const RandomGrid random = two_blocks();
   weir_halo_options options = WEIR_HALO_OPTIONS_INIT;
   options.width[0] = 5;
-  try {
-    make_halo_shape(random.grid, options);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "a halo of 5 cells in x is wider than block 0, which has 4: choose larger blocks "
-                 "or a narrower halo");
-  }
+  EXPECT_EQ(thrown_by<Error>([&] { make_halo_shape(random.grid, options); }),
+            "a halo of 5 cells in x is wider than block 0, which has 4: choose larger blocks "
+            "or a narrower halo");
 }
 
 TEST(HaloPlan, RefusesTransfersOutsideOfBlocks) {
   const RandomGrid random = two_blocks();
-  const auto failure = [&](const weir_halo_transfer& transfer) -> std::string {
-    try {
-      read_transfers(random.grid, random.shape, {&transfer, 1}, 0);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+  const auto failure = [&](const weir_halo_transfer& transfer) {
+    return thrown_by<Error>([&] { read_transfers(random.grid, random.shape, {&transfer, 1}, 0); });
   };
   const GridRange edge{{3, 0, 0}, {4, 4, 0}};
   EXPECT_EQ(failure({0, 1, edge, {3, 0, 0}}), "");
@@ -195,16 +186,13 @@ TEST(HaloPlan, RefusesTransfersOutsideOfBlocks) {
             "which has [0, 4) x [0, 4)");
 }
 
-TEST(HaloPlan, RefusesArraysThatDoNotFit) {
+TEST(HaloPlan, ArraysThatDoNotFitTheBlocks_AreRefused) {
   const RandomGrid random = two_blocks();
   double memory[36] = {};
   const auto failure = [&](weir_halo_field field, std::vector<weir_grid_array> arrays) {
-    try {
+    return thrown_by<Error>([&] {
       BlockArrays(random.grid, random.shape, 0, {&field, 1}, arrays);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    });
   };
   EXPECT_EQ(failure({8, nullptr}, {{memory + 7, 48, 0}}), "");
   EXPECT_EQ(failure({8, nullptr}, {}), "0 arrays for 1 fields of 1 blocks on rank 0: give 1");

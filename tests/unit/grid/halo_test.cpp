@@ -130,7 +130,7 @@ RandomGrid four_blocks(std::size_t width = 1) {
   return {make_partition(options), {{static_cast<std::int64_t>(width), 1, 0}, false}, {8}};
 }
 
-/// Calls program(port, halo) with a halo on each rank.
+/// Calls program(port, halo) with a halo on each rank, which the program may destroy.
 template <class Program>
 void with_halos(const RandomGrid& random, std::uint64_t seed, ProgressBy progress,
                 const Program& program) {
@@ -138,7 +138,8 @@ void with_halos(const RandomGrid& random, std::uint64_t seed, ProgressBy progres
   on_ranks(hub, random.grid.ranks, progress, [&](Port& port) {
     GroupHub halos(port, Channel::grid);
     RankMemory memory(random, port.rank());
-    Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
+    std::optional<Halo> halo;
+    halo.emplace(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
     program(port, halo);
   });
 }
@@ -170,7 +171,7 @@ std::vector<std::string> make_and_step(const RandomGrid& random, const Spoil& sp
   return failures.messages();
 }
 
-TEST(Halo, AllRanksSeeAnotherType) {
+TEST(Halo, FieldTypeDiffersOnOneRank_CreationFailsOnAllRanks) {
   const RandomGrid random = four_blocks();
   static constexpr weir_halo_field kFloat = {8, "float pair"}, kDouble = {8, "double"};
   const auto found = make_and_step(random, [](Rank rank, HaloRequest& request) {
@@ -185,7 +186,7 @@ TEST(Halo, AllRanksSeeAnotherType) {
   EXPECT_EQ(found[2].substr(0, 42), "rank 0 has a field 0 of 8 bytes an element");
 }
 
-TEST(Halo, AllRanksSeeAnotherGrid) {
+TEST(Halo, GridDiffersOnOneRank_CreationFailsOnAllRanks) {
   const RandomGrid random = four_blocks();
   weir_grid_options options = WEIR_GRID_OPTIONS_INIT;
   options.dimensions = 2;
@@ -207,7 +208,7 @@ TEST(Halo, AllRanksSeeAnotherGrid) {
   EXPECT_NE(found[3], "");
 }
 
-TEST(Halo, AFailureOfOneRankIsOneOfAll) {
+TEST(Halo, InvalidWidthOnOneRank_CreationFailsOnAllRanks) {
   const RandomGrid random = four_blocks();
   const auto found = make_and_step(random, [](Rank rank, HaloRequest& request) {
     if (rank == 1) request.options.width[0] = 5;
@@ -219,7 +220,7 @@ TEST(Halo, AFailureOfOneRankIsOneOfAll) {
             (std::vector<std::string>{"rank 1: " + why, why, "rank 1: " + why, "rank 1: " + why}));
 }
 
-TEST(Halo, AGridIsForTheRanksOfTheFabric) {
+TEST(Halo, GridForMoreRanksThanTheFabric_IsRefused) {
   const RandomGrid random = four_blocks();
   Failures failures(1);
   InprocHub hub(1, 0);
@@ -241,35 +242,27 @@ void expect_that_rank_0_left(const Failures& failures) {
   EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
 }
 
-TEST(Halo, RanksThatNeedARankThatLeavesFail) {
+TEST(Halo, RankDestroysItsHalo_DependentRanksFail) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  InprocHub hub(4, 3);
-  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    GroupHub halos(port, Channel::grid);
+  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, std::optional<Halo>& halo) {
     failures.note(port.rank(), [&] {
-      RankMemory memory(random, port.rank());
-      Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
       for (int step = 0; step < (port.rank() == 0 ? 3 : 50); ++step) {
-        halo.start();
-        halo.finish(kTimeout);
+        halo->start();
+        halo->finish(kTimeout);
       }
     });
+    halo.reset();
     EXPECT_TRUE(port.barrier(kTimeout).ok());  // they leave the halo, not the fabric
   });
   expect_that_rank_0_left(failures);
 }
 
-TEST(Halo, RanksThatNeedARankThatCannotGoOnFail) {
+TEST(Halo, RankDestroysItsHalo_RanksThatKeepTheirsFailToo) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  InprocHub hub(4, 3);
-  on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
-    GroupHub halos(port, Channel::grid);
-    RankMemory memory(random, port.rank());
-    std::optional<Halo> halo;
+  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, std::optional<Halo>& halo) {
     failures.note(port.rank(), [&] {
-      halo.emplace(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
       for (int step = 0; step < 50; ++step) {
         if (port.rank() == 0 && step == 3) return halo.reset();
         halo->start();
@@ -281,18 +274,18 @@ TEST(Halo, RanksThatNeedARankThatCannotGoOnFail) {
   expect_that_rank_0_left(failures);
 }
 
-TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
+TEST(Halo, StartFailsAfterANeighbourLeft_FinishReportsTheLoss) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, Halo& halo) {
+  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, std::optional<Halo>& halo) {
     const Rank rank = port.rank();
-    if (rank != 1) halo.start();
+    if (rank != 1) halo->start();
     EXPECT_TRUE(port.barrier(kTimeout).ok());
     if (rank == 2) return;  // it has sent its cells, and needs those of rank 1
     EXPECT_TRUE(port.wait_until([&] { return !port.alive(2); }, kTimeout, "the end of rank 2"));
     if (rank == 1) {
-      EXPECT_THROW(halo.start(), Error);
-      failures.note(1, [&] { halo.finish(0); });
+      EXPECT_THROW(halo->start(), Error);
+      failures.note(1, [&] { halo->finish(0); });
     }
     EXPECT_TRUE(port.barrier(kTimeout).ok());
   });
@@ -302,7 +295,7 @@ TEST(Halo, AStepThatDoesNotStartIsNotWaitedFor) {
 
 /// Inside a handler no thread waits for room: the step of rank 0 begins with what there was room
 /// for.
-TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
+TEST(Halo, StartFailsForLackOfSendRoom_NeighbourFailsToo) {
   constexpr std::size_t kMuch = 66u << 20;
   const RandomGrid random = four_blocks();
   Failures failures(4);
@@ -334,14 +327,14 @@ TEST(Halo, AStepThatFindsNoRoomIsNotWaitedFor) {
   EXPECT_EQ(found[1], "rank 0 cannot go on with its halo");
 }
 
-TEST(Halo, StepsAreInOrder) {
+TEST(Halo, FinishBeforeStartOrSecondStart_Fails) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, Halo& halo) {
-    failures.note(port.rank(), [&] { halo.finish(0); });
-    halo.start();
-    EXPECT_THROW(halo.start(), Error);
-    halo.finish(kTimeout);
+  with_halos(random, 3, ProgressBy::hybrid, [&](Port& port, std::optional<Halo>& halo) {
+    failures.note(port.rank(), [&] { halo->finish(0); });
+    halo->start();
+    EXPECT_THROW(halo->start(), Error);
+    halo->finish(kTimeout);
     EXPECT_TRUE(port.barrier(kTimeout).ok());
   });
   for (const std::string& message : failures.messages()) {
@@ -349,22 +342,22 @@ TEST(Halo, StepsAreInOrder) {
   }
 }
 
-TEST(Halo, AWaitHasADeadline) {
+TEST(Halo, NeighbourHasNotStarted_FinishTimesOut) {
   const RandomGrid random = four_blocks();
   Failures failures(4);
-  with_halos(random, 0, ProgressBy::hybrid, [&](Port& port, Halo& halo) {
-    if (port.rank() != 3) halo.start();
-    if (port.rank() == 2) failures.note(2, [&] { halo.finish(1); });
+  with_halos(random, 0, ProgressBy::hybrid, [&](Port& port, std::optional<Halo>& halo) {
+    if (port.rank() != 3) halo->start();
+    if (port.rank() == 2) failures.note(2, [&] { halo->finish(1); });
     EXPECT_TRUE(port.barrier(kTimeout).ok());
-    if (port.rank() == 3) halo.start();
-    halo.finish(kTimeout);
+    if (port.rank() == 3) halo->start();
+    halo->finish(kTimeout);
     EXPECT_TRUE(port.barrier(kTimeout).ok());
   });
   EXPECT_TRUE(failures.messages()[2].ends_with("neighbours' cells of step 0 have not come"))
       << failures.messages()[2];
 }
 
-TEST(Halo, AWrongPlanStopsAllRanks) {
+TEST(Halo, WrongTransferWithCheck_FailsOnAllRanks) {
   const RandomGrid random = four_blocks();
   // From each block's right edge to its neighbour's left halo, but one cell too low at block 2.
   std::vector<weir_halo_transfer> transfers;
@@ -419,7 +412,7 @@ std::vector<std::string> with_an_array_off_by(std::ptrdiff_t rows, std::ptrdiff_
   });
 }
 
-TEST(Halo, AnArrayThatBeginsElsewhereStopsAllRanks) {
+TEST(Halo, WrongArrayOriginWithCheck_FailsOnAllRanks) {
   EXPECT_EQ(with_an_array_off_by(0, 0), std::vector<std::string>(4));
   const struct {
     std::ptrdiff_t rows, cells;
@@ -441,7 +434,7 @@ TEST(Halo, AnArrayThatBeginsElsewhereStopsAllRanks) {
   }
 }
 
-TEST(Halo, NobodyRunsAheadOfRanksThatOnlyReceive) {
+TEST(Halo, OneWayTransfers_AllRanksCompleteTheirSteps) {
   const RandomGrid random = four_blocks();
   std::vector<weir_halo_transfer> transfers;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -487,7 +480,7 @@ TEST(Halo, LargeFacesTravelInSeveralMessages) {
   }
 }
 
-TEST(Halo, LargeFacesGoRoundTheRingOfSharedMemory) {
+TEST(Halo, LargeFacesThatWrapTheSharedRing_ArriveIntact) {
   constexpr std::size_t kElement = ShmRing::kBytes / 12;
   for (const std::size_t cut : {0u, 1u}) {
     for (const ProgressBy progress : {ProgressBy::thread, ProgressBy::caller, ProgressBy::hybrid}) {
@@ -497,14 +490,14 @@ TEST(Halo, LargeFacesGoRoundTheRingOfSharedMemory) {
   }
 }
 
-TEST(Halo, SendsContiguousFacesAsTheyAre) {
+TEST(Halo, ContiguousFaces_AreSentWithoutPacking) {
   for (const std::size_t cut : {0u, 1u}) {
     const RandomGrid random = two_blocks(cut, 8);
-    with_halos(random, 0, ProgressBy::hybrid, [&](Port&, const Halo& halo) {
-      EXPECT_EQ(halo.info().neighbours, 1u);
-      EXPECT_EQ(halo.info().bytes_sent, 64u);
-      EXPECT_EQ(halo.info().bytes_packed, cut == 0 ? 64u : 0u);
-      EXPECT_EQ(halo.info().bytes_copied, 0u);
+    with_halos(random, 0, ProgressBy::hybrid, [&](Port&, std::optional<Halo>& halo) {
+      EXPECT_EQ(halo->info().neighbours, 1u);
+      EXPECT_EQ(halo->info().bytes_sent, 64u);
+      EXPECT_EQ(halo->info().bytes_packed, cut == 0 ? 64u : 0u);
+      EXPECT_EQ(halo->info().bytes_copied, 0u);
     });
   }
 }

@@ -108,7 +108,7 @@ class Accuracy : public testing::Test {
 using Elements = testing::Types<float, double>;
 TYPED_TEST_SUITE(Accuracy, Elements);
 
-TYPED_TEST(Accuracy, IsThatOfLapack) {
+TYPED_TEST(Accuracy, TiledCholesky_IsAsAccurateAsLapack) {
   using T = TypeParam;
   const Blas<T>& library = BlasLibrary::instance().functions<T>();
   for (const Problem& problem : kProblems) {
@@ -135,7 +135,7 @@ TYPED_TEST(Accuracy, IsThatOfLapack) {
 }
 
 /// A triangle whose inverse overflows or loses every digit must be solved by substitution.
-TYPED_TEST(Accuracy, OfSolvesWithSteepTriangles) {
+TYPED_TEST(Accuracy, TrsmWithAnIllConditionedTriangle_HasASmallBackwardError) {
   using T = TypeParam;
   Guarded<T> a(64, 64), b(64, 64);
   a.fill([](int i, int j) { return i == j ? 1. : i > j && i - j < 6 ? -0.8 : 0.; });

@@ -8,32 +8,27 @@
 
 #include "base/error.hpp"
 #include "kernels/builtin.hpp"
+#include "thrown.hpp"
 
 namespace weir::kernels {
 namespace {
 
-std::string refusal(const std::string& name, weir_status expected) {
-  try {
-    const BlasLibrary library(name);
-    return "opened";
-  } catch (const rt::Error& error) {
-    EXPECT_EQ(error.status(), expected);
-    return error.what();
-  }
+std::string refusal(const std::string& name) {
+  return thrown_by<rt::Error>([&] { const BlasLibrary library(name); }, WEIR_STATUS_UNAVAILABLE);
 }
 
-TEST(BlasLibrary, SaysWhatToInstallWhenItIsMissing) {
-  const std::string message = refusal("/nowhere/libblas.so", WEIR_STATUS_UNAVAILABLE);
+TEST(BlasLibrary, MissingLibrary_NamesThePackageToInstall) {
+  const std::string message = refusal("/nowhere/libblas.so");
   EXPECT_NE(message.find("cannot open BLAS '/nowhere/libblas.so'"), std::string::npos) << message;
   EXPECT_NE(message.find("apt install libopenblas0-pthread"), std::string::npos) << message;
 }
 
-TEST(BlasLibrary, RefusesALibraryThatIsNoBlas) {
-  const std::string message = refusal("libm.so.6", WEIR_STATUS_UNAVAILABLE);
+TEST(BlasLibrary, LibraryWithoutBlasFunctions_IsRefused) {
+  const std::string message = refusal("libm.so.6");
   EXPECT_NE(message.find("has no cblas_sgemm"), std::string::npos) << message;
 }
 
-TEST(BlasLibrary, RefusesAnUnknownName) {
+TEST(BlasLibrary, UnknownName_IsRefusedWithASuggestion) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = "host";
   options.blas = "opneblas";
@@ -45,7 +40,7 @@ TEST(BlasLibrary, RefusesAnUnknownName) {
       << weir_last_error();
 }
 
-TEST(BlasLibrary, AsksForKernelsAsNewAsTheProcessor) {
+TEST(BlasLibrary, OpenBlasKernelsOlderThanTheCpu_SuggestsNewerOnes) {
   EXPECT_EQ(better_openblas_kernels("SkylakeX"), "");
   EXPECT_EQ(better_openblas_kernels("Cooperlake"), "");
   EXPECT_EQ(better_openblas_kernels("OfTheFuture"), "");
@@ -67,7 +62,7 @@ TEST(BlasLibrary, DescribesTheOneInUse) {
   EXPECT_EQ(&BlasLibrary::instance(), &BlasLibrary::instance());
 }
 
-TEST(BlasLibrary, IsFoundByTheKernelsThatNeedIt) {
+TEST(BlasLibrary, BlasKernels_AreFoundOnlyWithABlas) {
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = "host";
   weir_runtime* runtime = nullptr;

@@ -9,6 +9,7 @@
 #include "fake_cublas.h"
 #include "fake_cuda.h"
 #include "kernel_fixture.hpp"
+#include "thrown.hpp"
 
 namespace weir::kernels {
 namespace {
@@ -58,16 +59,6 @@ class CudaBlasTest : public testing::Test {
                     {'L', 'L', 'N', 'N', 1.0});
     stream_.synchronize();
   }
-  /// What an action says that fails.
-  template <class Action>
-  static std::string failure_of(const Action& action) {
-    try {
-      action();
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
-  }
 
   static constexpr std::size_t kOrder = 8;
   std::optional<Runtime> runtime_;
@@ -76,27 +67,27 @@ class CudaBlasTest : public testing::Test {
   Buffer matrix_;
 };
 
-TEST_F(CudaBlasTest, AFailedFactorisationFailsTheNextCallOnce) {
+TEST_F(CudaBlasTest, PotrfOfAnIndefiniteMatrix_FailsTheNextCallOnce) {
   fill(4, -1);
   factor("potrf 3,3");
   stream_.synchronize();
-  EXPECT_NE(failure_of([&] { solve(); })
+  EXPECT_NE(thrown_by([&] { solve(); })
                 .find("'potrf 3,3', an earlier action of this place: the leading minor of order "
                       "105 is not positive definite"),
             std::string::npos);
   stream_ = place_.stream();
   fill(4, 1);
   factor("potrf 4,4");
-  EXPECT_EQ(failure_of([&] { solve(); }), "");
+  EXPECT_EQ(thrown_by([&] { solve(); }), "");
 }
 
-TEST_F(CudaBlasTest, ManyFactorisationsAreWatched) {
+TEST_F(CudaBlasTest, ManyFactorisationsInFlight_ReportNoFailure) {
   fill(0, 1);
   for (int i = 0; i < 3000; ++i) factor("potrf");
-  EXPECT_EQ(failure_of([&] { solve(); }), "");
+  EXPECT_EQ(thrown_by([&] { solve(); }), "");
 }
 
-TEST_F(CudaBlasTest, LaterCallsInAStreamNeedNothingNew) {
+TEST_F(CudaBlasTest, LaterCallsInAStream_ReuseHandlesAndWorkspace) {
   fill(0, 1);
   factor("potrf");
   solve();
@@ -109,27 +100,27 @@ TEST_F(CudaBlasTest, LaterCallsInAStreamNeedNothingNew) {
   EXPECT_EQ(fake_cuda_calls("cuMemAllocAsync"), allocations);
 }
 
-TEST_F(CudaBlasTest, FailuresOfTheLibraryAreThoseOfTheAction) {
+TEST_F(CudaBlasTest, CublasCallFails_ActionReportsItsStatus) {
   fill(0, 1);
   factor("potrf");
   stream_.synchronize();
   fake_cublas_fail(13);
-  EXPECT_NE(failure_of([&] { solve(); }).find("cuBLAS: trsm fails with status 13"),
+  EXPECT_NE(thrown_by([&] { solve(); }).find("cuBLAS: trsm fails with status 13"),
             std::string::npos);
 }
 
-TEST_F(CudaBlasTest, FailuresOfTheDriverAreThoseOfTheAction) {
+TEST_F(CudaBlasTest, WorkspaceAllocationFails_ActionReportsTheDriverError) {
   fill(0, 1);
   stream_.synchronize();
   fake_cuda_fail("cuMemAllocAsync", 1, 2);
   factor("potrf");
-  const std::string message = failure_of([&] { stream_.synchronize(); });
+  const std::string message = thrown_by([&] { stream_.synchronize(); });
   EXPECT_NE(message.find("the workspace of a factorisation: CUDA_ERROR_OUT_OF_MEMORY (2)"),
             std::string::npos)
       << message;
 }
 
-TEST_F(CudaBlasTest, OtherDomainsGoOnWhenACardIsLost) {
+TEST_F(CudaBlasTest, LostDevice_OtherDomainsContinue) {
   const Runtime both("cuda:1,host:cores=1");
   const Place card = both.domain(0).place(), desk = both.domain(1).place();
   const Stream breaks = card.stream(), goes_on = desk.stream();
@@ -142,7 +133,7 @@ TEST_F(CudaBlasTest, OtherDomainsGoOnWhenACardIsLost) {
     breaks.synchronize();
   };
   for (int round = 0; round < 2; ++round) {
-    EXPECT_NE(failure_of(upload).find("' is lost: CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos);
+    EXPECT_NE(thrown_by(upload).find("' is lost: CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos);
   }
   goes_on.compute(both.kernel("mem.set"), {write(x.all())}, {7});
   goes_on.synchronize();
@@ -153,13 +144,12 @@ TEST_F(CudaBlasTest, OtherDomainsGoOnWhenACardIsLost) {
 }
 
 /// In a process of its own: the libraries are opened once.
-TEST_F(CudaBlasTest, SaysWhatToInstall) {
+TEST_F(CudaBlasTest, MissingCublasOrCusolver_NamesThePackageToInstall) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [&](const char* variable, const char* library) {
     setenv(variable, library, 1);
     fill(0, 1);
-    std::string message;
-    message = failure_of([&] {
+    const std::string message = thrown_by([&] {
       factor("potrf");
       stream_.synchronize();
       solve();

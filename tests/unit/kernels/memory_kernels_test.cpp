@@ -3,6 +3,7 @@
 
 #include "kernel_fixture.hpp"
 #include "kernels/memory_calls.hpp"
+#include "thrown.hpp"
 
 namespace weir::kernels {
 namespace {
@@ -60,7 +61,7 @@ TEST_F(MemoryKernels, CopyMovesTheRegionAndNothingElse) {
   }
 }
 
-TEST_F(MemoryKernels, CopyBetweenDifferentStrides) {
+TEST_F(MemoryKernels, CopyBetweenDifferentStrides_KeepsTheOrderOfBytes) {
   Bytes source = counted(100), target(100);
   succeed("mem.copy", {},
           {argument(source, {0, {3, 2, 2}, {10, 50}}, WEIR_ACCESS_READ),
@@ -70,22 +71,16 @@ TEST_F(MemoryKernels, CopyBetweenDifferentStrides) {
 }
 
 /// Rows of one may lie between those of the other.
-TEST(CopyCalls, RefusePartsThatOverlap) {
+TEST(CopyCalls, OverlappingRegions_AreRefusedAndInterleavedRowsAreNot) {
   std::vector<std::uint8_t> x(1000);
-  const auto refusal = [&](std::size_t from, std::size_t to, std::size_t row,
-                           std::size_t rows) -> std::string {
+  const auto refusal = [&](std::size_t from, std::size_t to, std::size_t row, std::size_t rows) {
     const std::size_t stride = rows > 1 ? 10 : 0;
     const weir_view views[] = {{x.data() + from, {row, rows, 1}, {stride, 0}, WEIR_ACCESS_READ},
                                {x.data() + to, {row, rows, 1}, {stride, 0}, WEIR_ACCESS_WRITE}};
     weir_call call{};
     call.operands = views;
     call.operand_count = 2;
-    try {
-      const CopyCall checked(call);
-      return "";
-    } catch (const rt::Error& error) {
-      return error.what();
-    }
+    return thrown_by<rt::Error>([&] { const CopyCall checked(call); });
   };
   EXPECT_EQ(refusal(0, 500, 500, 1), "");
   EXPECT_NE(refusal(0, 499, 500, 1).find("1 (X) and 2 (Y) overlap"), std::string::npos);
@@ -95,7 +90,7 @@ TEST(CopyCalls, RefusePartsThatOverlap) {
   EXPECT_NE(refusal(0, 4, 5, 4), "");
 }
 
-TEST_F(MemoryKernels, RefusesWrongArguments) {
+TEST_F(MemoryKernels, ByteOutOfRangeOrUnequalExtents_AreRefused) {
   Bytes x(100), y(100);
   const weir_region ten = weir_region_range(0, 10), square = {0, {5, 2, 1}, {5, 0}};
   Ending ending = call("mem.set", {weir_scalar_i64(256)}, {argument(x, ten, WEIR_ACCESS_WRITE)});

@@ -60,7 +60,7 @@ class TeamBlasTest : public testing::Test {
 using Elements = testing::Types<float, double>;
 TYPED_TEST_SUITE(TeamBlasTest, Elements);
 
-TYPED_TEST(TeamBlasTest, Gemm) {
+TYPED_TEST(TeamBlasTest, GemmOnATeam_MatchesOneThread) {
   using T = TypeParam;
   Guarded<T> a(190, 301, 1), b(190, 411, 2), c(301, 411, 3);
   a.randomize(1), b.randomize(2), c.randomize(3);
@@ -69,7 +69,7 @@ TYPED_TEST(TeamBlasTest, Gemm) {
   });
 }
 
-TYPED_TEST(TeamBlasTest, Syrk) {
+TYPED_TEST(TeamBlasTest, SyrkOnATeam_MatchesOneThread) {
   using T = TypeParam;
   Guarded<T> a(333, 90, 1), c(333, 333, 3);
   a.randomize(1), c.randomize(3);
@@ -80,7 +80,7 @@ TYPED_TEST(TeamBlasTest, Syrk) {
   }
 }
 
-TYPED_TEST(TeamBlasTest, Trsm) {
+TYPED_TEST(TeamBlasTest, TrsmOnATeam_MatchesOneThread) {
   using T = TypeParam;
   Guarded<T> a(300, 300, 1), b(300, 300, 3);
   a.randomize(1), b.randomize(2);
@@ -92,7 +92,7 @@ TYPED_TEST(TeamBlasTest, Trsm) {
   }
 }
 
-TYPED_TEST(TeamBlasTest, Potrf) {
+TYPED_TEST(TeamBlasTest, PotrfOnATeam_MatchesOneThreadAndFindsTheSameMinor) {
   using T = TypeParam;
   Guarded<T> a(700, 700, 3);
   for (const Uplo uplo : {Uplo::lower, Uplo::upper}) {
@@ -108,7 +108,7 @@ TYPED_TEST(TeamBlasTest, Potrf) {
   }
 }
 
-TYPED_TEST(TeamBlasTest, Getrf) {
+TYPED_TEST(TeamBlasTest, GetrfOnATeam_MatchesOneThread) {
   using T = TypeParam;
   for (const auto& [rows, columns] : {std::pair{300, 300}, {190, 400}, {400, 190}}) {
     Guarded<T> a(rows, columns, 3);

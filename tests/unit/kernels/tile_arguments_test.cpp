@@ -25,7 +25,7 @@ class TileArguments : public KernelTest {
   Guarded<double> a_{4, 3}, b_{3, 5}, c_{4, 5};
 };
 
-TEST_F(TileArguments, Counts) {
+TEST_F(TileArguments, WrongCountOfScalarsOrOperands_IsRefused) {
   refuse_gemm({letter('N')},
               "1 scalar is given where the kernel takes 4 (transa, transb, alpha, beta)");
   refuse_operands({reads(a_)}, "1 operand is given where the kernel takes 3 (A, B, C)");
@@ -34,7 +34,7 @@ TEST_F(TileArguments, Counts) {
   refuse("lapack.dgetrf", {real(1)}, {writes(a_), writes(pivots)}, "takes 0 (none)");
 }
 
-TEST_F(TileArguments, TypesOfScalars) {
+TEST_F(TileArguments, ScalarOfTheWrongType_IsRefusedButF32IsAccepted) {
   refuse_gemm({real(1), letter('N'), real(1), real(0)},
               "scalar 1 (transa) is an f64: expected an i64");
   refuse_gemm({letter('N'), letter('N'), weir_scalar_i64(1), real(0)},
@@ -44,7 +44,7 @@ TEST_F(TileArguments, TypesOfScalars) {
   EXPECT_EQ(c_(3, 4), 3);
 }
 
-TEST_F(TileArguments, UnsignedIntegersInRangeAreTaken) {
+TEST_F(TileArguments, UnsignedScalar_IsAcceptedOnlyInRange) {
   succeed("blas.dgemm", {weir_scalar_u64('n'), letter('N'), real(1), real(0)},
           {reads(a_.fill(1)), reads(b_.fill(1)), writes(c_)});
   EXPECT_EQ(c_(3, 4), 3);
@@ -52,13 +52,13 @@ TEST_F(TileArguments, UnsignedIntegersInRangeAreTaken) {
               "scalar 1 (transa) is a u64: expected an i64");
 }
 
-TEST_F(TileArguments, Letters) {
+TEST_F(TileArguments, UnknownLetter_IsRefused) {
   refuse_gemm({letter('N'), letter('X'), real(1), real(0)},
               "scalar 2 (transb) is 'X': expected a letter of NTC");
   refuse_gemm({weir_scalar_i64(7), letter('N'), real(1), real(0)}, "scalar 1 (transa) is 7");
 }
 
-TEST_F(TileArguments, ShapesThatDoNotFit) {
+TEST_F(TileArguments, ShapesThatDoNotFit_AreRefused) {
   refuse_operands({reads(b_), reads(a_), writes(c_)},
                   "op(A) is 3 x 5, op(B) 4 x 3 and C 4 x 5: they do not fit");
   refuse("blas.dsyrk", {letter('L'), letter('N'), real(1), real(1)}, {reads(a_), writes(c_)},
@@ -80,7 +80,7 @@ TEST_F(TileArguments, ShapesThatDoNotFit) {
          "operand 2 (pivots) is 5 x 1 int32: expected 4 in one column");
 }
 
-TEST_F(TileArguments, SizesAndAddresses) {
+TEST_F(TileArguments, UnalignedColumnsOrSeveralPlanes_AreRefused) {
   const auto with = [&](weir_region region) {
     return std::vector<Argument>{
         {a_.data(), a_.bytes(), region, WEIR_ACCESS_READ}, reads(b_), writes(c_)};
@@ -93,7 +93,7 @@ TEST_F(TileArguments, SizesAndAddresses) {
   refuse_operands(with({0, {8, 1, 2}, {8, 16}}), "operand 1 (A) has 2 planes: expected one");
 }
 
-TEST_F(TileArguments, Access) {
+TEST_F(TileArguments, AccessModeThatDoesNotMatchTheKernel_IsRefused) {
   const Argument c_to_read = {c_.data(), c_.bytes(), c_.region(), WEIR_ACCESS_READ};
   refuse_operands({reads(a_), reads(b_), c_to_read},
                   "operand 3 (C) is enqueued for reading, but the kernel writes it");

@@ -62,7 +62,7 @@ auto triangle(char uplo) {
   return [=](int i, int j) { return uplo == 'L' ? i >= j : i <= j; };
 }
 
-TYPED_TEST(TileKernels, GemmOfAllSizesAndOptions) {
+TYPED_TEST(TileKernels, GemmOfAllSizesAndOptions_MatchesPlainLoops) {
   using T = TypeParam;
   for (const int size : kSizes) {
     const int m = size, n = size / 2 + 1, k = size / 3 + 2;
@@ -89,7 +89,7 @@ TYPED_TEST(TileKernels, GemmOfAllSizesAndOptions) {
   }
 }
 
-TYPED_TEST(TileKernels, SyrkOfAllSizesAndOptions) {
+TYPED_TEST(TileKernels, SyrkOfAllSizesAndOptions_MatchesPlainLoops) {
   using T = TypeParam;
   for (const int n : kSizes) {
     for (const int k : {n, 70}) {
@@ -115,7 +115,7 @@ TYPED_TEST(TileKernels, SyrkOfAllSizesAndOptions) {
   }
 }
 
-TYPED_TEST(TileKernels, SyrkWithBetaZeroForgetsTheOldTriangleOnly) {
+TYPED_TEST(TileKernels, SyrkWithBetaZero_OverwritesItsTriangleOnly) {
   using T = TypeParam;
   Guarded<T> a(100, 100), c(100, 100);
   a.randomize(1);
@@ -178,7 +178,7 @@ void expect_solution(const Guarded<T>& x, const Guarded<T>& b, char side, char u
   EXPECT_TRUE(x.padding_is_intact());
 }
 
-TYPED_TEST(TileKernels, TrsmOfAllSizesAndOptions) {
+TYPED_TEST(TileKernels, TrsmOfAllSizesAndOptions_SolvesTheSystem) {
   using T = TypeParam;
   for (const int order : {1, 7, 33, 100, 257, 300}) {
     for (const int others : {1, 40, 131}) {
@@ -277,7 +277,7 @@ double cholesky_residual(const Guarded<T>& a, const Guarded<T>& factor, char upl
   return std::sqrt(static_cast<double>(error / size)) / (order * epsilon<T>());
 }
 
-TYPED_TEST(TileKernels, PotrfOfAllSizes) {
+TYPED_TEST(TileKernels, PotrfOfAllSizes_HasASmallResidual) {
   using T = TypeParam;
   for (const int order : {1, 7, 32, 33, 64, 100, 257, 300}) {
     for (const char uplo : {'L', 'U'}) {
@@ -340,7 +340,7 @@ void expect_lu(const Guarded<T>& a, const Guarded<T>& lu, const Guarded<std::int
   EXPECT_TRUE(lu.padding_is_intact());
 }
 
-TYPED_TEST(TileKernels, GetrfOfAllSizes) {
+TYPED_TEST(TileKernels, GetrfOfAllSizes_HasASmallResidual) {
   using T = TypeParam;
   for (const int rows : {1, 7, 33, 100, 257}) {
     for (const int columns : {1, 7, 33, 100, 257}) {
@@ -367,7 +367,7 @@ TYPED_TEST(TileKernels, GetrfNamesTheZeroPivot) {
   }
 }
 
-TYPED_TEST(TileKernels, TeamsComputeTheSame) {
+TYPED_TEST(TileKernels, TeamVariants_MatchTheSerialKernels) {
   using T = TypeParam;
   constexpr int kOrder = 300;
   Guarded<T> a(kOrder, kOrder, 4), b(kOrder, kOrder, 2), start(kOrder, kOrder, 1);

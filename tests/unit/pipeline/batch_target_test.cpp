@@ -72,7 +72,7 @@ std::size_t steady(Device& device, const BatchTarget& target) {
   return least;
 }
 
-TEST(BatchTarget, ReachesTheSizeAtWhichALaunchIsAThirtySecond) {
+TEST(BatchTarget, SteadyDevice_LaunchCostIsAThirtySecondOfTheItemTime) {
   BatchTarget target(32, 16'384);
   Device device(target, 10'000, 250);
   device.run(40, 4);
@@ -80,21 +80,21 @@ TEST(BatchTarget, ReachesTheSizeAtWhichALaunchIsAThirtySecond) {
 }
 
 /// What limits the device is its first part: the second ends a growing batch later.
-TEST(BatchTarget, IgnoresThePartsBehind) {
+TEST(BatchTarget, LinkBehindTheDevice_DoesNotChangeTheTarget) {
   BatchTarget target(32, 16'384);
   Device device(target, 10'000, 250, 200);
   device.run(40, 4);
   EXPECT_NEAR(static_cast<double>(steady(device, target)), 32 * 10'000 / 250.0, 100);
 }
 
-TEST(BatchTarget, IsAtMostTheRoom) {
+TEST(BatchTarget, IdealAboveTheMaximum_TargetIsTheMaximum) {
   BatchTarget target(32, 500);
   Device device(target, 10'000, 250);
   device.run(40, 4);
   EXPECT_EQ(steady(device, target), 500u);
 }
 
-TEST(BatchTarget, GrowsFromLaunchToLaunchUntilABatchIsMeasured) {
+TEST(BatchTarget, LaunchBeforeTheFirstMeasurement_DoublesTheTarget) {
   BatchTarget target(10, 1'000);
   EXPECT_EQ(target.items(), 10u);
   target.note_launch();
@@ -107,7 +107,7 @@ TEST(BatchTarget, GrowsFromLaunchToLaunchUntilABatchIsMeasured) {
   EXPECT_EQ(target.items(), 80u);
 }
 
-TEST(BatchTarget, IsSmallForSlowItems) {
+TEST(BatchTarget, SlowItems_TargetIsOneItem) {
   BatchTarget target(256, 16'384);
   Device device(target, 10'000, 1'000'000);
   device.run(60, 4);
@@ -126,7 +126,7 @@ TEST(BatchTarget, FollowsItemsThatBecomeSlowerOrFaster) {
   EXPECT_NEAR(static_cast<double>(steady(device, target)), 1280, 320);
 }
 
-TEST(BatchTarget, LearnsNothingFromADeviceThatIsIdle) {
+TEST(BatchTarget, BatchesOnAnIdleDevice_DoNotChangeTheTarget) {
   BatchTarget target(32, 16'384);
   Device device(target, 10'000, 250);
   device.run(40, 4);
@@ -135,7 +135,7 @@ TEST(BatchTarget, LearnsNothingFromADeviceThatIsIdle) {
   EXPECT_NEAR(static_cast<double>(steady(device, target)), static_cast<double>(before), 2);
 }
 
-TEST(BatchTarget, StaysWhereTheProgramHasSetIt) {
+TEST(BatchTarget, SizeSetByTheProgram_DoesNotChange) {
   BatchTarget target(100, 100);
   EXPECT_TRUE(target.measured());  // there is nothing to learn
   Device device(target, 10'000, 1);

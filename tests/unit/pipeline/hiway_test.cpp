@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "thrown.hpp"
+
 namespace hiway {
 namespace {
 
@@ -24,17 +26,8 @@ using HiWayLib::isTerminate_h;
 using HiWayLib::put_h;
 using HiWayLib::setupService;
 using HiWayLib::shutdownService;
+using weir::thrown_by;
 using Number = std::uint64_t;
-
-template <class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const weir::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// Threads that take items of a tunnel until the end.
 template <class Item>
@@ -78,7 +71,7 @@ struct HiWay : testing::TestWithParam<const char*> {
   weir::Place card;
 };
 
-TEST_P(HiWay, ThroughACardAndBack) {
+TEST_P(HiWay, TunnelsToTheDeviceAndBack_TransformEveryItem) {
   constexpr Number kCount = 20'000;
   int in = -1, out = -1;
   createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, true);
@@ -97,7 +90,7 @@ TEST_P(HiWay, ThroughACardAndBack) {
 }
 
 /// An item at a time goes to a device when the tunnel is not for batches.
-TEST_P(HiWay, WithoutBatches) {
+TEST_P(HiWay, TunnelWithoutBatching_CallsTheKernelForEachItem) {
   int in = -1, out = -1;
   createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, false);
   createTunnel<Number>(out, HiWayLib::GPU_TO_CPU, true);
@@ -122,7 +115,7 @@ TEST_P(HiWay, WithoutBatches) {
 }
 
 /// Each item of a tree puts its children while its thread has it: no thread waits for room.
-TEST_P(HiWay, RecursionComesToItsEnd) {
+TEST_P(HiWay, ConsumersThatPutChildren_SeeEveryNodeAndEnd) {
   struct Node {
     std::uint32_t depth, path;
   };
@@ -150,7 +143,7 @@ TEST_P(HiWay, RecursionComesToItsEnd) {
 }
 
 /// Items go to the device and back until nothing is left of them.
-TEST_P(HiWay, LoopsThroughACard) {
+TEST_P(HiWay, LoopThroughTheDevice_RunsUntilNoItemIsLeft) {
   constexpr Number kCount = 2'000;
   int in = -1, out = -1;
   createTunnel<Number>(in, HiWayLib::CPU_TO_GPU, true);
@@ -173,7 +166,7 @@ TEST_P(HiWay, LoopsThroughACard) {
   EXPECT_EQ(rounds, expected);
 }
 
-TEST_P(HiWay, OneThreadTakesTurns) {
+TEST_P(HiWay, OneThreadAlternatesTunnels_SeesEveryItem) {
   constexpr Number kCount = 5'000;
   int first = -1, second = -1;
   createTunnel<Number>(first, HiWayLib::CPU_TO_CPU, true);
@@ -198,7 +191,7 @@ TEST_P(HiWay, OneThreadTakesTurns) {
   EXPECT_EQ(seen, kCount + (kCount + 2) / 3);
 }
 
-TEST_P(HiWay, EndsNeitherBeforeTheFlagNorBeforeTheTask) {
+TEST_P(HiWay, IsTerminate_IsFalseUntilEndFlagAndLastEndTask) {
   int tunnel = -1;
   createTunnel<Number>(tunnel, HiWayLib::CPU_TO_CPU, true);
   setupService();
@@ -217,7 +210,7 @@ TEST_P(HiWay, EndsNeitherBeforeTheFlagNorBeforeTheTask) {
   EXPECT_TRUE(isTerminate_h());
 }
 
-TEST_P(HiWay, StencilIsMadeOfWhatWasSet) {
+TEST_P(HiWay, StencilOfSetValues_EqualsTheSequentialResult) {
   constexpr std::size_t kRows = 150, kColumns = 131;
   const weir::Kernel cross = runtime.kernel("cross", [](const weir::Call& call) {
     const auto scalar = [&](std::size_t i) { return call.scalar<std::size_t>(i); };
@@ -268,14 +261,14 @@ TEST_P(HiWay, StencilIsMadeOfWhatWasSet) {
     EXPECT_EQ(runtime.stats().bytes_h2d - before, kRows * kColumns * sizeof(float));
   }
   double other = 0;
-  EXPECT_NE(refusal([&] { HiWayLib::fetch_h(id, 0, 0, &other); }).find("another type"),
+  EXPECT_NE(thrown_by([&] { HiWayLib::fetch_h(id, 0, 0, &other); }).find("another type"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { HiWayLib::set_h(id, 131, 0, 1.0F); }).find("131 x 150"),
+  EXPECT_NE(thrown_by([&] { HiWayLib::set_h(id, 131, 0, 1.0F); }).find("131 x 150"),
             std::string::npos);
 }
 
 /// Figure 3 of the paper: a 3x3 stencil needs the regions at the corners of a tile, too.
-TEST_P(HiWay, StencilWaitsForTheRegionsAtItsCorners) {
+TEST_P(HiWay, CornerRegionIsMissing_StencilIsNotReady) {
   constexpr int kEdge = 32, kRegion = 16;
   const weir::Kernel square = runtime.kernel("square", [](const weir::Call& call) {
     const auto scalar = [&](std::size_t i) { return call.scalar<std::size_t>(i); };
@@ -331,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Domains, HiWay,
                                          "sim:clock=virtual,gbps=6"),
                          [](const auto& domains) { return "On" + std::to_string(domains.index); });
 
-TEST(HiWayThatIsMisused, SaysHow) {
+TEST(HiWayThatIsMisused, EachWrongCall_IsRefusedWithItsReason) {
   weir::Runtime runtime("host,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();
   const weir::Kernel none = runtime.kernel("none", [](const weir::Call&) {});
@@ -342,7 +335,7 @@ TEST(HiWayThatIsMisused, SaysHow) {
   createTunnel<Number>(card_out, HiWayLib::GPU_TO_CPU, true);
   createTunnel<float>(stencil, HiWayLib::CPU_TO_GPU, true);
   const auto expect = [](const char* words, const auto& body) {
-    EXPECT_NE(refusal(body).find(words), std::string::npos) << refusal(body);
+    EXPECT_NE(thrown_by(body).find(words), std::string::npos) << thrown_by(body);
   };
   Number item = 0;
   expect("does not lead to a GPU", [&] { HiWayLib::configKernel(host, {card_out}, none, card); });
@@ -377,7 +370,7 @@ TEST(HiWayThatIsMisused, SaysHow) {
   shutdownService();
 }
 
-TEST(HiWayThatIsMisused, SurvivesAThreadThatLeavesWithAnItem) {
+TEST(HiWayThatIsMisused, ThreadExitsWithoutEndTask_IsReportedAtShutdown) {
   const weir::Runtime runtime("host");
   HiWayLib::use(runtime);
   int tunnel = -1;
@@ -391,7 +384,7 @@ TEST(HiWayThatIsMisused, SurvivesAThreadThatLeavesWithAnItem) {
   Number item = 0;
   EXPECT_FALSE(get_h(&item, tunnel));
   EXPECT_TRUE(isTerminate_h());
-  EXPECT_NE(refusal([] { shutdownService(); }).find("before it called endTask_h()"),
+  EXPECT_NE(thrown_by([] { shutdownService(); }).find("before it called endTask_h()"),
             std::string::npos);
 }
 
@@ -424,7 +417,7 @@ TEST(HiWayOfAThreadThatComesLate, HandsOutLargeBatches) {
 }
 
 /// More threads than workers: each item comes to one of them, and none waits for ever.
-TEST(HiWayOfManyThreads, SharesAllItems) {
+TEST(HiWayOfManyThreads, MoreThreadsThanWorkers_EveryItemIsTaken) {
   struct Node {
     std::uint32_t depth, unused;
   };
@@ -456,7 +449,7 @@ TEST(HiWayOfManyThreads, SharesAllItems) {
 }
 
 /// Threads that take one item and go, or turn to another tunnel, keep no others.
-TEST(HiWayOfTransientThreads, LosesNothing) {
+TEST(HiWayOfTransientThreads, ThreadsExitAfterOneItem_NoItemIsLost) {
   constexpr Number kCount = 2'000;
   const weir::Runtime runtime("host:cores=1");
   HiWayLib::use(runtime);
@@ -487,7 +480,7 @@ TEST(HiWayOfTransientThreads, LosesNothing) {
 }
 
 /// What is in flight is given up, also what a thread has and what waits for room.
-TEST(HiWayThatIsShutDown, LeavesNothingBehind) {
+TEST(HiWayThatIsShutDown, ItemsInFlight_AreDiscardedAndLaterCallsRefused) {
   for (int round = 0; round < 20; ++round) {
     const weir::Runtime runtime("host");
     HiWayLib::use(runtime);
@@ -498,12 +491,13 @@ TEST(HiWayThatIsShutDown, LeavesNothingBehind) {
     Number item = 0;
     ASSERT_TRUE(get_h(&item, tunnel));
     shutdownService();
-    EXPECT_NE(refusal([&] { endTask_h(tunnel); }).find("there is no tunnel"), std::string::npos);
-    EXPECT_NE(refusal([&] { put_h(item, tunnel); }).find("there is no tunnel"), std::string::npos);
+    EXPECT_NE(thrown_by([&] { endTask_h(tunnel); }).find("there is no tunnel"), std::string::npos);
+    EXPECT_NE(thrown_by([&] { put_h(item, tunnel); }).find("there is no tunnel"),
+              std::string::npos);
   }
 }
 
-TEST(HiWayWithScratch, GivesItToTheKernel) {
+TEST(HiWayWithScratch, ScratchBytes_AreAnOperandOfTheKernel) {
   const weir::Runtime runtime("host,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();
   std::atomic<std::size_t> words{0};
@@ -522,7 +516,7 @@ TEST(HiWayWithScratch, GivesItToTheKernel) {
 }
 
 /// The first failure of an item ends the service, which says what it was.
-TEST(HiWayWhoseCardFails, SaysWhy) {
+TEST(HiWayWhoseCardFails, KernelThatThrows_ShutdownReportsItsMessage) {
   const weir::Runtime runtime("host,sim:cores=1");
   const weir::Place card = runtime.domain(1).place();
   const weir::Kernel bad = runtime.kernel(
@@ -534,14 +528,14 @@ TEST(HiWayWhoseCardFails, SaysWhy) {
   setupService();
   put_h(Number{1}, in);
   while (!isTerminate_h()) std::this_thread::yield();
-  EXPECT_NE(refusal([] { shutdownService(); }).find("on fire"), std::string::npos);
+  EXPECT_NE(thrown_by([] { shutdownService(); }).find("on fire"), std::string::npos);
 }
 
 /// A worker, which may be the only one, has lent an item to a thread that keeps it beyond the
 /// failure; no thread gets the next one.
 struct HiWayWithAFailingCard : testing::TestWithParam<const char*> {};
 
-TEST_P(HiWayWithAFailingCard, EndsThoughItemsAreOffered) {
+TEST_P(HiWayWithAFailingCard, KernelThrowsWhileAThreadHoldsAnItem_ServiceEnds) {
   const weir::Runtime runtime(GetParam());
   const weir::Place card = runtime.domain(1).place();
   std::atomic<bool> begun{false}, go{false};
@@ -564,8 +558,8 @@ TEST_P(HiWayWithAFailingCard, EndsThoughItemsAreOffered) {
   ASSERT_TRUE(get_h(&item, other));
   go = true;
   while (!isTerminate_h()) std::this_thread::yield();
-  EXPECT_NE(refusal([&] { put_h(item, other); }).find("the item is lost"), std::string::npos);
-  EXPECT_NE(refusal([] { shutdownService(); }).find("on fire"), std::string::npos);
+  EXPECT_NE(thrown_by([&] { put_h(item, other); }).find("the item is lost"), std::string::npos);
+  EXPECT_NE(thrown_by([] { shutdownService(); }).find("on fire"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Hosts, HiWayWithAFailingCard,

@@ -28,7 +28,7 @@ std::uint64_t count_of(const weir_latency& latency) {
   return std::accumulate(std::begin(latency.items), std::end(latency.items), std::uint64_t{0});
 }
 
-TEST(LatencyClasses, AreAnEighthOfTheirLeastAgeWide) {
+TEST(LatencyClasses, UpperBoundOfAClass_IsAtMostAnEighthAboveTheAge) {
   for (std::int64_t age = 0; age < (std::int64_t{1} << 40); age = age * 9 / 8 + 1) {
     const std::int64_t most = Latencies::most_of(Latencies::class_of(age));
     EXPECT_GE(most, age);
@@ -41,7 +41,7 @@ TEST(LatencyClasses, AreAnEighthOfTheirLeastAgeWide) {
   EXPECT_EQ(Latencies::class_of(INT64_MAX), std::size_t{WEIR_LATENCY_CLASSES - 1});
 }
 
-TEST(LatencyClasses, GivePercentilesOfAllAndOfThoseSinceThen) {
+TEST(LatencyClasses, PercentileWithABaseline_CountsOnlyLaterItems) {
   Latencies latencies;
   weir_latency before{}, now{};
   EXPECT_LT(weir::percentile(now, 50).count(), 0);
@@ -61,7 +61,7 @@ TEST(LatencyClasses, GivePercentilesOfAllAndOfThoseSinceThen) {
   }
 }
 
-TEST(LatencyClasses, GivePercentilesThatAreWholeNumbersOfItems) {
+TEST(LatencyClasses, PercentileOfAnExactItemCount_StaysInTheLowerClass) {
   for (std::uint64_t percent = 1; percent < 100; ++percent) {
     weir_latency latency{};
     latency.items[1] = percent;
@@ -98,7 +98,7 @@ struct OnACard {
   weir::Tunnel<std::uint64_t> raw, doubled;
 };
 
-TEST(PipelineStates, KnowTheShape) {
+TEST(PipelineStates, StateBeforeTheStart_DescribesStagesAndTunnels) {
   const OnACard rig(10);
   const PipelineState state = rig.pipeline.state();
   ASSERT_EQ(state.stages.size(), 3u);
@@ -116,7 +116,7 @@ TEST(PipelineStates, KnowTheShape) {
   EXPECT_EQ(state.tunnels[0].capacity, 1024u);
 }
 
-TEST(PipelineStates, CountStagesWhileItIsBuilt) {
+TEST(PipelineStates, StagesAddedBeforeTheStart_AreReported) {
   const Runtime runtime("host:cores=1");
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<int>("items");
@@ -129,7 +129,7 @@ TEST(PipelineStates, CountStagesWhileItIsBuilt) {
   EXPECT_EQ(pipeline.info().tunnels, 2u);
 }
 
-TEST(PipelineStates, MeasureLatenciesInTheTimeOfTheDevice) {
+TEST(PipelineStates, DeviceInVirtualTime_LatencyEqualsTheElapsedVirtualTime) {
   const OnACard rig(1);
   rig.pipeline.state();
   rig.pipeline.run();
@@ -147,7 +147,7 @@ TEST(PipelineStates, MeasureLatenciesInTheTimeOfTheDevice) {
   EXPECT_EQ(state.stages[2].busy_ns, 0u);
 }
 
-TEST(PipelineStates, ComeToTheirEndWhileAProgramInVirtualTimeOnlyAsks) {
+TEST(PipelineStates, PollingWithZeroTimeoutInVirtualTime_PipelineEnds) {
   const OnACard rig(100);
   rig.pipeline.start();
   bool over = false;
@@ -177,7 +177,7 @@ TEST(PipelineStates, MeasureNoLatencyBeforeItIsRequested) {
 }
 
 /// The state distinguishes items that wait in the tunnel from the one that is worked on.
-TEST(PipelineStates, SeeWhatWaitsAndWhatIsUnderWay) {
+TEST(PipelineStates, BlockedStage_StateSeparatesWaitingFromInFlightItems) {
   const Runtime runtime("host");
   std::atomic<bool> open{false};
   const Pipeline pipeline(runtime, {.batch = 1});
@@ -209,7 +209,7 @@ TEST(PipelineStates, SeeWhatWaitsAndWhatIsUnderWay) {
 }
 
 /// Long calls are all measured, so nothing is estimated.
-TEST(PipelineStates, KnowHowBusyStagesAre) {
+TEST(PipelineStates, SlowStage_BusyTimeCoversItsCalls) {
   const Runtime runtime("host");
   const Pipeline pipeline(runtime, {.batch = 1});
   const auto items = pipeline.tunnel<int>("items");
@@ -230,7 +230,7 @@ TEST(PipelineStates, KnowHowBusyStagesAre) {
 }
 
 /// Latencies grow along a chain, and those of loops and several epochs come through.
-TEST(PipelineStates, MeasureAgesFromTheSource) {
+TEST(PipelineStates, LoopsAndEpochs_ItemCountsAndLatenciesAreRecorded) {
   const Runtime runtime("host");
   for (const weir_relief relief : {WEIR_RELIEF_BOTH, WEIR_RELIEF_WARP, WEIR_RELIEF_OFF}) {
     const Pipeline pipeline(runtime, {.epochs = 4, .relief = relief});
@@ -265,7 +265,7 @@ TEST(PipelineStates, MeasureAgesFromTheSource) {
 
 /// One worker goes down a tree when it keeps what it puts, and through it level by level when all
 /// goes through the tunnel.
-TEST(PipelinesWithLessRelief, ShareWhatTheyPut) {
+TEST(PipelinesWithLessRelief, TreeOfItems_RunsBreadthFirstUnlessWorkersKeepItems) {
   for (const weir_relief relief : {WEIR_RELIEF_BOTH, WEIR_RELIEF_WARP, WEIR_RELIEF_OFF}) {
     const Runtime runtime("host:cores=1");
     const Pipeline pipeline(runtime, {.batch = 1, .relief = relief});
@@ -288,7 +288,7 @@ TEST(PipelinesWithLessRelief, ShareWhatTheyPut) {
   }
 }
 
-TEST(PipelinesWithLessRelief, IsOneOfThree) {
+TEST(PipelinesWithLessRelief, UnknownReliefValue_IsRefused) {
   const Runtime runtime("host");
   for (const int wrong : {-1, 3}) {
     EXPECT_THROW(Pipeline(runtime, {.relief = static_cast<weir_relief>(wrong)}), weir::Error);
@@ -299,7 +299,7 @@ std::string message_of(weir_status status) {
   return status == WEIR_STATUS_OK ? "no error" : weir_last_error();
 }
 
-TEST(PipelineStates, RefuseNumbersThatNothingHas) {
+TEST(PipelineStates, IndexOutOfRangeOrNull_IsRefused) {
   const OnACard rig(1);
   weir_stage_state stage = WEIR_STAGE_STATE_INIT;
   weir_tunnel_state tunnel = WEIR_TUNNEL_STATE_INIT;

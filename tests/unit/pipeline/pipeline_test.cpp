@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "thrown.hpp"
+
 namespace {
 
 using weir::into;
@@ -25,6 +27,7 @@ using weir::Pipeline;
 using weir::PipelineOptions;
 using weir::Runtime;
 using weir::StageContext;
+using weir::thrown_by;
 
 struct Pipelines : testing::Test {
   Runtime runtime{"host"};
@@ -36,16 +39,6 @@ auto numbers(std::uint64_t count) {
     if (next < count) out.put(next++);
     return next < count;
   };
-}
-
-template <class Body>
-std::string message_of(Body&& body) {
-  try {
-    body();
-  } catch (const weir::Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST_F(Pipelines, ThreeStagesSeeEveryItemOnce) {
@@ -71,7 +64,7 @@ TEST_F(Pipelines, ThreeStagesSeeEveryItemOnce) {
   }
 }
 
-TEST_F(Pipelines, RecursionStaysWithinItsBound) {
+TEST_F(Pipelines, RecursiveStage_KeepsAtMostBatchTimesDepthItems) {
   struct Task {
     std::uint32_t depth, unused[7];
   };
@@ -100,7 +93,7 @@ TEST_F(Pipelines, RecursionStaysWithinItsBound) {
   EXPECT_LE(stages[0].most_kept, kBatch * (kDepth + 1));
 }
 
-TEST_F(Pipelines, FeedsWaitForRoomAndCloseExactly) {
+TEST_F(Pipelines, TwoFeedsIntoASmallTunnel_LoseNoItems) {
   constexpr std::uint64_t kEach = 5'000;
   std::atomic<std::uint64_t> sum{0};
   const Pipeline pipeline(runtime);
@@ -120,7 +113,7 @@ TEST_F(Pipelines, FeedsWaitForRoomAndCloseExactly) {
 }
 
 /// What workers keep for a stage that is busy holds back what comes.
-TEST_F(Pipelines, FeedsWaitForASlowStageFurtherOn) {
+TEST_F(Pipelines, SlowStageDownstream_PropagatesBackpressureToTheFeed) {
   constexpr int kRoom = 32;  // more than the tunnels and two workers hold
   const Runtime two("host:cores=2");
   std::atomic<bool> open{false};
@@ -150,7 +143,7 @@ TEST_F(Pipelines, FeedsWaitForASlowStageFurtherOn) {
   EXPECT_EQ(seen, put);
 }
 
-TEST_F(Pipelines, FeedsPutBeforeTheStart) {
+TEST_F(Pipelines, PutsBeforeTheStart_FillTheTunnelAndAreProcessed) {
   std::atomic<std::uint64_t> sum{0};
   const Pipeline pipeline(runtime);
   const auto numbers = pipeline.tunnel<std::uint64_t>("numbers", {.capacity = 4});
@@ -164,7 +157,7 @@ TEST_F(Pipelines, FeedsPutBeforeTheStart) {
   EXPECT_EQ(sum, 10u);
 }
 
-TEST_F(Pipelines, FeedsPutAndCloseWhileItStarts) {
+TEST_F(Pipelines, FeedClosesDuringTheStart_ItsItemIsProcessed) {
   for (std::uint64_t round = 0; round < 200; ++round) {
     std::atomic<std::uint64_t> sum{0};
     const Pipeline pipeline(runtime);
@@ -185,7 +178,7 @@ TEST_F(Pipelines, FeedsPutAndCloseWhileItStarts) {
 }
 
 /// A feed that could be opened beside one that closes just then holds the pipeline.
-TEST_F(Pipelines, FeedsOpenedBesideOneThatClosesMayPut) {
+TEST_F(Pipelines, OpenRacesWithTheLastClose_FeedWorksOrOpenIsBusy) {
   for (int round = 0; round < 200; ++round) {
     const Pipeline pipeline(runtime);
     const auto numbers = pipeline.tunnel<int>("numbers");
@@ -207,7 +200,7 @@ TEST_F(Pipelines, FeedsOpenedBesideOneThatClosesMayPut) {
 }
 
 /// Feeds that are closed are counted together.
-TEST_F(Pipelines, FeedsComeAndGo) {
+TEST_F(Pipelines, ManyShortLivedFeeds_ItemsCountInTheirEpoch) {
   constexpr std::uint64_t kEpochs = 6, kFeeds = 300;
   std::vector<std::uint64_t> sums(kEpochs);
   std::uint64_t ended = 0;
@@ -267,7 +260,7 @@ TEST_F(Pipelines, FeedsOpenedAtTheEndOfAnEpochPutIntoTheNext) {
 }
 
 /// An epoch into which nothing could be put has not been.
-TEST_F(Pipelines, FeedsSayWhichEpochTheyWaitFor) {
+TEST_F(Pipelines, PutBeyondTheEpochLimit_TimesOutNamingTheEpoch) {
   std::atomic<bool> open{false};
   std::vector<std::uint64_t> ended;
   const Pipeline pipeline(runtime,
@@ -280,7 +273,7 @@ TEST_F(Pipelines, FeedsSayWhichEpochTheyWaitFor) {
   pipeline.start();
   feed.put(1);
   feed.next_epoch();
-  EXPECT_EQ(message_of([&] { feed.put(2, std::chrono::nanoseconds(0)); }),
+  EXPECT_EQ(thrown_by([&] { feed.put(2, std::chrono::nanoseconds(0)); }),
             "epoch 1 did not begin before the deadline, 1 item for tunnel 'numbers' is left: "
             "epoch 0 is not complete, and pipeline 'pictures' has 1 in flight at most");
   feed.put(std::span<const int>());  // nothing waits for nothing
@@ -298,10 +291,10 @@ TEST_F(Pipelines, AStageThatThrowsStopsThePipeline) {
   pipeline.stage("check", items, [](std::uint64_t x) {
     if (x == 123) throw std::runtime_error("123 is bad");
   });
-  EXPECT_EQ(message_of([&] { pipeline.run(); }), "stage 'check': 123 is bad");
+  EXPECT_EQ(thrown_by([&] { pipeline.run(); }), "stage 'check': 123 is bad");
 }
 
-TEST_F(Pipelines, AStageThatThrowsLosesOneItemWhenToldToGoOn) {
+TEST_F(Pipelines, StageThatThrowsWithKeepGoing_LosesOnlyThatItem) {
   std::vector<std::string> reports;
   std::mutex mutex;
   PipelineOptions options;
@@ -320,7 +313,7 @@ TEST_F(Pipelines, AStageThatThrowsLosesOneItemWhenToldToGoOn) {
     if (x % 400 == 7) throw std::runtime_error("bad");
     ++good;
   });
-  EXPECT_EQ(message_of([&] { pipeline.run(); }), "stage 'check': bad");
+  EXPECT_EQ(thrown_by([&] { pipeline.run(); }), "stage 'check': bad");
   std::sort(reports.begin(), reports.end());
   EXPECT_EQ(reports, (std::vector<std::string>{"check 407 bad", "check 7 bad", "check 807 bad"}));
   EXPECT_EQ(good, 997u);
@@ -328,7 +321,7 @@ TEST_F(Pipelines, AStageThatThrowsLosesOneItemWhenToldToGoOn) {
   EXPECT_EQ(pipeline.stages()[0].complete, 1'000u);
 }
 
-TEST_F(Pipelines, AFailureIsSaidThoughWhoIsToldOfItCancels) {
+TEST_F(Pipelines, OnFailureCancels_WaitStillReportsTheFailure) {
   const Pipeline* whole = nullptr;
   PipelineOptions options;
   options.on_failure = [&](const weir_item_failure&) { whole->cancel(); };
@@ -339,10 +332,10 @@ TEST_F(Pipelines, AFailureIsSaidThoughWhoIsToldOfItCancels) {
   pipeline.stage("check", items, [](std::uint64_t x) {
     if (x == 7) throw std::runtime_error("7 is bad");
   });
-  EXPECT_EQ(message_of([&] { pipeline.run(); }), "stage 'check': 7 is bad");
+  EXPECT_EQ(thrown_by([&] { pipeline.run(); }), "stage 'check': 7 is bad");
 }
 
-TEST_F(Pipelines, ALoopWithoutAnExitEndsWithItsName) {
+TEST_F(Pipelines, LoopWithoutAnExit_FailsNamingTheStage) {
   PipelineOptions options;
   options.keep_bytes = 1 << 16;
   const Pipeline pipeline(runtime, options);
@@ -353,13 +346,13 @@ TEST_F(Pipelines, ALoopWithoutAnExitEndsWithItsName) {
                    again.put(x);
                    again.put(x);
                  });
-  const std::string message = message_of([&] { pipeline.run(); });
+  const std::string message = thrown_by([&] { pipeline.run(); });
   EXPECT_NE(message.find("stage 'double': a worker keeps 8192 items"), std::string::npos)
       << message;
   EXPECT_NE(message.find("has the loop it is in an exit?"), std::string::npos) << message;
 }
 
-TEST_F(Pipelines, DropsAreCountedAndTheLatestIsKept) {
+TEST_F(Pipelines, KeepLatestOverflow_CountsDropsAndKeepsTheLatest) {
   std::vector<std::uint64_t> seen;
   std::atomic<bool> go{false};
   const Pipeline pipeline(runtime);
@@ -420,7 +413,7 @@ TEST_F(Pipelines, EpochsEndInOrder) {
 }
 
 /// What a stage puts at its end belongs to the last epoch, whose end waits for it.
-TEST_F(Pipelines, EpochsEndAfterWhatStagesPutAtTheirEnd) {
+TEST_F(Pipelines, ItemsPutAtTheEndOfAStage_BelongToTheLastEpoch) {
   struct Seen {
     std::vector<std::uint64_t> ended, epochs;  // that are over; of the items that came
   } seen;
@@ -483,7 +476,7 @@ weir_status put_numbers(weir_batch* batch, int from, int to) {
 }
 
 /// What a serial stage puts at its end comes last, though there was no room for all before it.
-TEST_F(Pipelines, OrderedStagesGetWhatIsPutAtTheEndLast) {
+TEST_F(Pipelines, ItemsPutAtTheEndOfAStage_ReachOrderedStagesLast) {
   constexpr int kItems = 20;
   const Runtime two("host:cores=2");
   for (int round = 0; round < 100; ++round) {
@@ -518,7 +511,7 @@ TEST_F(Pipelines, OrderedStagesGetWhatIsPutAtTheEndLast) {
   }
 }
 
-TEST_F(Pipelines, EndBeforeTheirCallbacksWhenAnotherTakesTheirPlace) {
+TEST_F(Pipelines, MoveAssignment_DestroysStagesBeforeTheCallbacks) {
   std::vector<std::string> gone;
   const auto note = [&gone](const char* what) {
     return std::shared_ptr<void>(nullptr, [&gone, what](void*) { gone.emplace_back(what); });
@@ -531,7 +524,7 @@ TEST_F(Pipelines, EndBeforeTheirCallbacksWhenAnotherTakesTheirPlace) {
 }
 
 /// A stage reports its end though the only worker always has something to do.
-TEST_F(Pipelines, EndOfAStageIsSeenBesideOthersThatGoOn) {
+TEST_F(Pipelines, BusyWorker_StillCallsAtEndOfAnotherStage) {
   constexpr std::uint64_t kEnough = 2'000'000;
   const Runtime one("host:cores=1");
   std::atomic<bool> ended{false};
@@ -559,23 +552,23 @@ TEST_F(Pipelines, EndOfAStageIsSeenBesideOthersThatGoOn) {
   EXPECT_LT(put, kEnough);
 }
 
-TEST_F(Pipelines, SayWhatIsWrongWithThem) {
+TEST_F(Pipelines, WrongCalls_AreRefusedWithTheReason) {
   const Pipeline pipeline(runtime);
   const auto items = pipeline.tunnel<int>("items");
-  EXPECT_EQ(message_of([&] { pipeline.wait(); }),
+  EXPECT_EQ(thrown_by([&] { pipeline.wait(); }),
             "pipeline 'pipeline 0' has not started: nothing to wait for");
-  EXPECT_EQ(message_of([&] { pipeline.start(); }), "pipeline 'pipeline 0' has no stages");
+  EXPECT_EQ(thrown_by([&] { pipeline.start(); }), "pipeline 'pipeline 0' has no stages");
   pipeline.stage("take", items, [](int) {});
-  EXPECT_EQ(message_of([&] { pipeline.stage("other", items, [](int) {}); }),
+  EXPECT_EQ(thrown_by([&] { pipeline.stage("other", items, [](int) {}); }),
             "tunnel 'items' leads to stage 'take' already, and cannot lead to 'other'");
-  EXPECT_NE(message_of([&] { pipeline.start(); }).find("nothing puts items into tunnel 'items'"),
+  EXPECT_NE(thrown_by([&] { pipeline.start(); }).find("nothing puts items into tunnel 'items'"),
             std::string::npos);
   weir_feed* feed = nullptr;
   ASSERT_EQ(weir_feed_open(items.handle(), &feed), WEIR_STATUS_OK);
   pipeline.start();
-  EXPECT_EQ(message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); }),
+  EXPECT_EQ(thrown_by([&] { pipeline.wait(std::chrono::nanoseconds(0)); }),
             "pipeline 'pipeline 0' is not at its end: tunnel 'items' has 1 open feed");
-  EXPECT_EQ(message_of([&] { pipeline.start(); }),
+  EXPECT_EQ(thrown_by([&] { pipeline.start(); }),
             "pipeline 'pipeline 0' has started: it gets no more workers");
   weir_feed_close(feed);
   const int item = 1;
@@ -598,7 +591,7 @@ TEST_F(Pipelines, ALoopThatNothingFeedsIsRefused) {
   pipeline.stage("right", pong, into(ping), forward);
   pipeline.stage("last", end, [](int) {});
   weir_status status = WEIR_STATUS_OK;
-  const std::string message = message_of([&] {
+  const std::string message = thrown_by([&] {
     status = weir_pipeline_start(pipeline.handle());
     weir::check(status);
   });
@@ -620,7 +613,7 @@ TEST_F(Pipelines, AStageThatFeedsOnlyItselfIsRefused) {
   const Pipeline pipeline(runtime);
   const auto again = pipeline.tunnel<int>("again");
   pipeline.stage("circle", again, into(again), [](int, const Outlet<int>&) {});
-  EXPECT_NE(message_of([&] { pipeline.run(); }).find("stage 'circle' with tunnel 'again'"),
+  EXPECT_NE(thrown_by([&] { pipeline.run(); }).find("stage 'circle' with tunnel 'again'"),
             std::string::npos);
 }
 
@@ -640,7 +633,7 @@ struct Waiting {
 };
 
 /// A stage that waits for others says what of its call was work: batches grow by that.
-TEST_F(Pipelines, BatchesGrowThoughCallsWait) {
+TEST_F(Pipelines, ReportedBusyTime_DeterminesTheBatchSize) {
   constexpr std::size_t kItems = 640, kBatch = 64;
   const auto place = runtime.domain(std::size_t{0}).place(1);
   for (const std::int64_t busy_ns : {std::int64_t{100}, std::int64_t{-1}}) {
@@ -680,16 +673,16 @@ TEST_F(Pipelines, CancelEndsAFeedThatWaits) {
   feed.put(1);
   while (!inside) std::this_thread::yield();
   pipeline.cancel();
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(thrown_by([&] {
               for (;;) feed.put(2);
             }).find("was stopped with 1 item left for tunnel 'items'"),
             std::string::npos);
   inside = false;
-  EXPECT_EQ(message_of([&] { pipeline.wait(); }), "the pipeline was cancelled");
+  EXPECT_EQ(thrown_by([&] { pipeline.wait(); }), "the pipeline was cancelled");
 }
 
 /// A feeder whose second item went in has not found room at once, and none comes for the third.
-TEST_F(Pipelines, AreDestroyedWhileAFeedWaits) {
+TEST_F(Pipelines, DestroyedWhileAFeedWaits_PutIsCancelled) {
   for (int round = 0; round < 20; ++round) {
     std::atomic<bool> go{false};
     std::optional<Pipeline> pipeline(std::in_place, runtime);

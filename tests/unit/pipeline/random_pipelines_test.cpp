@@ -32,7 +32,7 @@ TEST(RandomPipelines, EqualTheirSequentialExecution) {
   });
 }
 
-TEST(RandomPipelines, KeepTheOrder) {
+TEST(RandomPipelines, OrderedStage_KeepsTheOrderOfItems) {
   run_seeds(500, [](std::uint64_t seed) { return OrderTrial(seed).run(); });
 }
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "thrown.hpp"
+
 namespace retained_items {
 namespace {
 
@@ -22,16 +24,7 @@ using weir::Outlet;
 using weir::Pipeline;
 using weir::Runtime;
 using weir::StageContext;
-
-template <class Body>
-std::string message_of(Body&& body) {
-  try {
-    body();
-  } catch (const weir::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using weir::thrown_by;
 
 void expect_in(const char* part, const std::string& text) {
   EXPECT_NE(text.find(part), std::string::npos) << text;
@@ -65,7 +58,7 @@ class ItemStore {
   std::vector<Item> items_;
 };
 
-TEST(RetainedItems, HoldTheEndUntilAnotherThreadCompletesThem) {
+TEST(RetainedItems, PipelineEnd_WaitsUntilAnotherThreadCompletesThem) {
   constexpr int kCount = 2'000;
   for (const char* domains : {"host", "sim:clock=virtual"}) {
     const Runtime runtime(domains);
@@ -93,7 +86,7 @@ TEST(RetainedItems, HoldTheEndUntilAnotherThreadCompletesThem) {
   }
 }
 
-TEST(RetainedItems, HoldTheirEpoch) {
+TEST(RetainedItems, EpochEnd_WaitsUntilTheyAreComplete) {
   const Runtime runtime("host");
   ItemStore store;
   std::vector<std::uint64_t> over;
@@ -119,7 +112,7 @@ TEST(RetainedItems, HoldTheirEpoch) {
   EXPECT_EQ(over.size(), 5u);
 }
 
-TEST(RetainedItems, AreCompleteOnce) {
+TEST(RetainedItems, KeepingOrCompletingTwice_IsRefused) {
   const Runtime runtime("host");
   std::atomic<weir_item*> kept{nullptr};
   {
@@ -147,8 +140,8 @@ TEST(RetainedItems, AreCompleteOnce) {
     // What is forgotten has a name.
     std::string message;
     while (message.find("items '0 of write' are kept and not complete") == std::string::npos) {
-      message = message_of([&] { pipeline.wait(std::chrono::nanoseconds(0)); });
-      ASSERT_NE(message, "no error");
+      message = thrown_by([&] { pipeline.wait(std::chrono::nanoseconds(0)); });
+      ASSERT_NE(message, "");
     }
     EXPECT_EQ(weir_item_complete(kept), WEIR_STATUS_OK);
     EXPECT_EQ(weir_item_complete(kept), WEIR_STATUS_INVALID_ARGUMENT);
@@ -161,7 +154,7 @@ TEST(RetainedItems, AreCompleteOnce) {
 }
 
 /// A pipeline that goes while others complete its items: each is complete, or refused.
-TEST(RetainedItems, MayBeCompletedWhileTheirPipelineGoes) {
+TEST(RetainedItems, CompletionDuringPipelineDestruction_SucceedsOrIsRefused) {
   constexpr std::size_t kItems = 64;
   const Runtime runtime("host");
   for (int round = 0; round < 50; ++round) {
@@ -205,7 +198,7 @@ TEST(RetainedItems, MayBeCompletedWhileTheirPipelineGoes) {
 }
 
 /// Completed inside the call, before what it has put is known to any thread.
-TEST(RetainedItems, MayBeCompleteBeforeTheirCallReturns) {
+TEST(RetainedItems, CompletedInsideTheCall_ItemsPutLaterStillArrive) {
   const Runtime runtime("host");
   std::atomic<int> seen{0};
   const Pipeline pipeline(runtime, {.batch = 1});
@@ -224,7 +217,7 @@ TEST(RetainedItems, MayBeCompleteBeforeTheirCallReturns) {
   EXPECT_EQ(pipeline.stages()[0].complete, 300u);
 }
 
-TEST(RetainedItems, ThatFailAreNotKept) {
+TEST(RetainedItems, StageThrowsAfterKeep_ItemFailsAndIsNotRetained) {
   const Runtime runtime("host");
   ItemStore store;
   const Pipeline pipeline(runtime, {.keep_going = true, .batch = 8});
@@ -238,12 +231,12 @@ TEST(RetainedItems, ThatFailAreNotKept) {
   pipeline.start();
   while (store.size() < 90) std::this_thread::yield();
   store.take();
-  EXPECT_EQ(message_of([&] { pipeline.wait(); }), "stage 'keep': three");
+  EXPECT_EQ(thrown_by([&] { pipeline.wait(); }), "stage 'keep': three");
   EXPECT_EQ(pipeline.stages()[0].complete, 100u);
   EXPECT_EQ(pipeline.stages()[0].failed, 10u);
 }
 
-TEST(RetainedItems, ThatAreForgottenDoNotOutliveTheirPipeline) {
+TEST(RetainedItems, PipelineDestroyedFirst_CompletionIsRefused) {
   const Runtime runtime("host");
   ItemStore store;
   {
@@ -256,7 +249,7 @@ TEST(RetainedItems, ThatAreForgottenDoNotOutliveTheirPipeline) {
   }
   auto left = store.take();
   expect_in("is complete already, or its pipeline has gone",
-            message_of([&] { left[0].complete(); }));
+            thrown_by([&] { left[0].complete(); }));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct IntBuffer {
 };
 
 /// Also when its oldest items have gone, which were first in its memory.
-TEST(WorkerBuffer, KeepsAsMuchAsItsLimit) {
+TEST(WorkerBuffer, ItemsUpToTheLimit_FitAndTheNextThrows) {
   IntBuffer ints;
   int next = 0;
   for (std::size_t i = 0; i < kMostInts; ++i) ints.put(next++);

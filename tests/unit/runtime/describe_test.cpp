@@ -2,10 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <weir/weir.hpp>
+
+#include "surroundings.hpp"
 
 namespace weir {
 namespace {
@@ -38,7 +39,7 @@ TEST(Describe, ListsTheKernelsOfTheRuntime) {
   }
 }
 
-TEST(Describe, MayBeLong) {
+TEST(Describe, ThousandKernels_AreAllListed) {
   const Runtime runtime("null");
   const std::size_t before = Json::parse(runtime.describe()).at("kernels").size();
   const std::string long_name(200, 'k');
@@ -75,14 +76,13 @@ TEST(Describe, CountsTheMemoryInUse) {
 }
 
 TEST(Describe, NamesUnknownVariablesOfTheEnvironment) {
-  setenv("WEIR_BLSA", "openblas", 1);
+  const EnvironmentVariable variable("WEIR_BLSA", "openblas");
   const Runtime runtime("null");
   const Json json = Json::parse(runtime.describe());
-  unsetenv("WEIR_BLSA");
   EXPECT_EQ(json.at("unknown_environment").at(0), "WEIR_BLSA (did you mean 'WEIR_BLAS'?)");
 }
 
-TEST(Describe, TellsItsSizeAndNeverWritesBeyondIt) {
+TEST(Describe, ReportsItsSizeAndNeverWritesBeyondTheBuffer) {
   const Runtime runtime("null");
   std::size_t size = 0;
   ASSERT_EQ(weir_runtime_describe(runtime.handle(), nullptr, 0, &size), WEIR_STATUS_OK);

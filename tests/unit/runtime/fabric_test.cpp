@@ -6,13 +6,15 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <weir/weir.hpp>
+
+#include "fleet.hpp"
 
 namespace weir {
 namespace {
@@ -36,9 +38,9 @@ void receive_slowly(unsigned, const void*, std::size_t, void* payload) {
   ++receiving.received;
 }
 
-weir_status receive_own_message(weir_fabric* fabric, void*) {
+void receive_own_message(weir_fabric* fabric) {
   EXPECT_EQ(weir_fabric_barrier(fabric, WEIR_FOREVER), WEIR_STATUS_OK);
-  if (weir_fabric_rank(fabric) == 1) return WEIR_STATUS_OK;
+  if (weir_fabric_rank(fabric) == 1) return;
   Receiving receiving;
   EXPECT_EQ(weir_fabric_listen(fabric, receive_slowly, &receiving), WEIR_STATUS_OK);
   EXPECT_EQ(weir_fabric_progress(fabric, kLonely), WEIR_STATUS_NETWORK_ERROR);
@@ -48,39 +50,30 @@ weir_status receive_own_message(weir_fabric* fabric, void*) {
   EXPECT_EQ(weir_fabric_progress(fabric, kLonely), WEIR_STATUS_OK) << weir_last_error();
   EXPECT_EQ(weir_fabric_listen(fabric, nullptr, nullptr), WEIR_STATUS_OK);
   EXPECT_EQ(receiving.received, 1);
-  return WEIR_STATUS_OK;
 }
 
-TEST(Fabrics, ReceiveTheirOwnMessagesWhenNoOtherRankIsLeft) {
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, receive_own_message, nullptr), WEIR_STATUS_OK)
-      << weir_last_error();
+TEST(Fabrics, AllOtherRanksHaveLeft_OwnMessagesAreStillReceived) {
+  on_two_ranks(receive_own_message);
 }
 
-std::unique_ptr<Runtime> left_behind;
-
-weir_status leave_a_runtime_behind(weir_fabric* fabric, void* closes) {
-  if (weir_fabric_rank(fabric) == 1) {
-    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
-    options.domains = "null";
-    options.fabric = fabric;
-    left_behind = std::make_unique<Runtime>(options);
-    if (closes != nullptr) weir_fabric_close(fabric);
-    return WEIR_STATUS_OK;
-  }
-  std::int64_t one = 1;
-  EXPECT_EQ(weir_fabric_reduce_int64(fabric, &one, 1, WEIR_FABRIC_OP_SUM, kLonely),
-            WEIR_STATUS_NETWORK_ERROR);
-  EXPECT_STREQ(weir_last_error(),
-               "sum of 1 integers failed: rank 1 has ended without closing the fabric");
-  return WEIR_STATUS_OK;
-}
-
-TEST(Fabrics, SimulatedRankReturnsWithRuntimeLeft_CollectivesOfTheOthersFail) {
-  int closes = 1;
-  for (void* const payload : {static_cast<void*>(nullptr), static_cast<void*>(&closes)}) {
-    EXPECT_EQ(weir_fabric_simulate(nullptr, 2, leave_a_runtime_behind, payload), WEIR_STATUS_OK)
-        << weir_last_error();
-    left_behind.reset();
+TEST(Fabrics, RankReturnsWithItsRuntimeOpen_CollectivesOfOthersFail) {
+  for (const bool closes : {false, true}) {
+    std::optional<Runtime> left_behind;
+    on_two_ranks([&](weir_fabric* fabric) {
+      if (weir_fabric_rank(fabric) == 1) {
+        weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+        options.domains = "null";
+        options.fabric = fabric;
+        left_behind.emplace(options);
+        if (closes) weir_fabric_close(fabric);
+        return;
+      }
+      std::int64_t one = 1;
+      EXPECT_EQ(weir_fabric_reduce_int64(fabric, &one, 1, WEIR_FABRIC_OP_SUM, kLonely),
+                WEIR_STATUS_NETWORK_ERROR);
+      EXPECT_STREQ(weir_last_error(),
+                   "sum of 1 integers failed: rank 1 has ended without closing the fabric");
+    });
   }
 }
 
@@ -188,7 +181,7 @@ std::string tell(std::uint64_t seed, Telling telling) {
   return all;
 }
 
-TEST(Fabrics, HaveOneOrderForASeed) {
+TEST(Fabrics, SameSeed_SameOrderOfMessages) {
   for (const Telling telling : {send_before_listening, poll_and_take_tickets, send_much}) {
     std::string before;
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -200,7 +193,7 @@ TEST(Fabrics, HaveOneOrderForASeed) {
   }
 }
 
-TEST(Fabrics, TellOfAStallWithASeedToo) {
+TEST(Fabrics, RanksThatWaitForEachOtherWithASeed_GetADeadlockError) {
   const auto wait_for_ever = [](weir_fabric* fabric, void*) {
     return weir_fabric_rank(fabric) == 0 ? weir_fabric_barrier(fabric, WEIR_FOREVER)
                                          : weir_fabric_progress(fabric, WEIR_FOREVER);
@@ -215,7 +208,7 @@ TEST(Fabrics, TellOfAStallWithASeedToo) {
 }
 
 /// Which need a thread of the fabric.
-TEST(Fabrics, RefuseRuntimesWhereASeedDecides) {
+TEST(Fabrics, RuntimeInASeededFabric_IsRefusedUnlessHybrid) {
   const auto program = [](weir_fabric* fabric, void*) {
     weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
     options.fabric = fabric;

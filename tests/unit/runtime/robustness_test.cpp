@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -11,13 +10,14 @@
 #include <weir/weir.hpp>
 
 #include "gate.hpp"
+#include "surroundings.hpp"
 
 namespace weir {
 namespace {
 
 using std::chrono::milliseconds;
 
-TEST(Robustness, AFailureOutlivesASynchroniseThatTimedOut) {
+TEST(Robustness, SynchronizeTimesOut_NextOneReportsTheFailure) {
   Gate gate;
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
@@ -31,7 +31,7 @@ TEST(Robustness, AFailureOutlivesASynchroniseThatTimedOut) {
   EXPECT_EQ(status_of([&] { stream.synchronize(); }), WEIR_STATUS_OK);
 }
 
-TEST(Robustness, AStreamOfATemporaryPlaceKeepsThePlace) {
+TEST(Robustness, StreamOfATemporaryPlace_KeepsThePlaceAlive) {
   const Runtime runtime("host:cores=1");
   int value = 0;
   const Kernel set = runtime.kernel("set", [&](Call&) { ++value; });
@@ -50,7 +50,7 @@ TEST(Robustness, AStreamOfATemporaryPlaceKeepsThePlace) {
   EXPECT_NO_THROW(runtime.domain(0).place(1));
 }
 
-TEST(Robustness, ADeviceWithoutMemorySaysWhoHasIt) {
+TEST(Robustness, DeviceOutOfMemory_NamesTheLargestBuffers) {
   const Runtime runtime("sim:cores=1,fail_allocation=3");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -70,7 +70,7 @@ TEST(Robustness, ADeviceWithoutMemorySaysWhoHasIt) {
   stream.upload(more.all()).wait();
 }
 
-TEST(Robustness, ArraysThatAreNullAreRefused) {
+TEST(Robustness, NullArrayWithANonzeroCount_IsRefused) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -88,7 +88,7 @@ TEST(Robustness, ArraysThatAreNullAreRefused) {
   EXPECT_STREQ(weir_last_error(), "3 events are given as NULL");
 }
 
-TEST(Robustness, ARuntimeReturnsTheMemoryOfBuffersThatWereNotDestroyed) {
+TEST(Robustness, RuntimeDestroyedBeforeItsBuffers_ReturnsTheirMemory) {
 #ifdef WEIR_SANITIZED
   GTEST_SKIP() << "sanitizers keep memory that was returned";
 #endif
@@ -120,7 +120,7 @@ TEST(Robustness, ARuntimeReturnsTheMemoryOfBuffersThatWereNotDestroyed) {
   EXPECT_LT(mapped_pages(), before + kBytes / kPageBytes);
 }
 
-TEST(Robustness, AMessageOfACallThatSucceededIsForgotten) {
+TEST(Robustness, FailMessageOfASuccessfulCall_IsDiscarded) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -141,7 +141,7 @@ TEST(Robustness, AMessageOfACallThatSucceededIsForgotten) {
   EXPECT_EQ(std::string(weir_last_error()).find("old news"), std::string::npos);
 }
 
-TEST(Robustness, AKernelCannotClaimThatItWasCancelled) {
+TEST(Robustness, KernelThatClaimsCancellation_FailsWithAKernelError) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -156,7 +156,7 @@ TEST(Robustness, AKernelCannotClaimThatItWasCancelled) {
   EXPECT_EQ(dependent.info().status, WEIR_STATUS_POISONED);
 }
 
-TEST(Robustness, AKernelForAnUnknownBackendIsRefused) {
+TEST(Robustness, KernelWithAnUnknownOrRepeatedBackend_IsRefused) {
   const Runtime runtime("host:cores=1");
   const weir_implementation typo = {"hots", [](const weir_call*) { return WEIR_STATUS_OK; },
                                     nullptr};
@@ -176,7 +176,7 @@ TEST(Robustness, AKernelForAnUnknownBackendIsRefused) {
             WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(Robustness, ABarrierIsOnTheCriticalPathThroughTheSlowestOfThoseBefore) {
+TEST(Robustness, Barrier_ExtendsTheCriticalPathOfItsSlowestPredecessor) {
   const Runtime runtime("sim:clock=virtual,cores=2,gflops=1,kernels=skip");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -202,7 +202,7 @@ TEST(Robustness, ABarrierIsOnTheCriticalPathThroughTheSlowestOfThoseBefore) {
   EXPECT_DOUBLE_EQ(summary.critical_path_s, 20e-3);
 }
 
-TEST(Robustness, StreamsAreDestroyedWhileOtherThreadsSynchroniseAllAndDestroyBuffers) {
+TEST(Robustness, StreamsDestroyedDuringConcurrentSynchronize_DoNotHang) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Kernel nothing = runtime.kernel("nothing", [](Call&) {});
@@ -222,11 +222,10 @@ TEST(Robustness, StreamsAreDestroyedWhileOtherThreadsSynchroniseAllAndDestroyBuf
   destroying.join();
 }
 
-TEST(Robustness, ABadVariableIsRefusedByName) {
+TEST(Robustness, InvalidEnvironmentVariable_IsRefusedByName) {
   const auto opened_with = [](const char* variable, const char* value) {
-    setenv(variable, value, 1);
+    const EnvironmentVariable set(variable, value);
     const weir_status status = status_of([] { Runtime runtime("host:cores=1"); });
-    unsetenv(variable);
     return status == WEIR_STATUS_INVALID_ARGUMENT ? std::string(weir_last_error())
                                                   : weir_status_name(status);
   };

@@ -46,7 +46,7 @@ class UnreportedTest : public testing::Test {
   }
 };
 
-TEST_F(UnreportedTest, AStreamThatIsDestroyedWithAFailure) {
+TEST_F(UnreportedTest, StreamDestroyedWithAFailure_LogsItOnce) {
   Runtime runtime("host");
   const Place place = runtime.domain(0).place(1);
   const Kernel bad = bad_in(runtime);
@@ -60,7 +60,7 @@ TEST_F(UnreportedTest, AStreamThatIsDestroyedWithAFailure) {
   EXPECT_NE(said.find("1 more"), std::string::npos) << said;
 }
 
-TEST_F(UnreportedTest, AQueueThatIsDestroyedWithAFailure) {
+TEST_F(UnreportedTest, QueueDestroyedWithAFailure_LogsItOnce) {
   for (const char* const domains : {"host:cores=2", "host:cores=1,sim:cores=1,latency_us=0"}) {
     Runtime runtime(domains);
     const Kernel bad = bad_in(runtime);
@@ -74,7 +74,7 @@ TEST_F(UnreportedTest, AQueueThatIsDestroyedWithAFailure) {
   }
 }
 
-TEST_F(UnreportedTest, ARuntimeThatIsDestroyedWithAFailure) {
+TEST_F(UnreportedTest, RuntimeDestroyedWithAFailure_LogsItOnce) {
   const std::string said = said_by([] {
     weir_runtime* runtime = nullptr;
     check(weir_runtime_create(nullptr, &runtime));
@@ -97,7 +97,7 @@ TEST_F(UnreportedTest, ARuntimeThatIsDestroyedWithAFailure) {
   EXPECT_EQ(count_of(said, "'bad'"), 1u) << said;
 }
 
-TEST_F(UnreportedTest, WhatWasToldIsNotLogged) {
+TEST_F(UnreportedTest, FailureReportedToTheProgram_IsNotLogged) {
   const std::string said = said_by([] {
     Runtime runtime("host");
     const Place place = runtime.domain(0).place(1);
@@ -138,7 +138,7 @@ TEST_F(UnreportedTest, WhatWasToldIsNotLogged) {
   EXPECT_EQ(said, "");
 }
 
-TEST_F(UnreportedTest, WhatWasCancelledIsNotLogged) {
+TEST_F(UnreportedTest, CancelledActions_AreNotLogged) {
   const std::string said = said_by([] {
     Gate gate;
     Runtime runtime("host");
@@ -152,7 +152,7 @@ TEST_F(UnreportedTest, WhatWasCancelledIsNotLogged) {
   EXPECT_EQ(said, "");
 }
 
-TEST_F(UnreportedTest, AFailureThatATimeOutLeftIsLogged) {
+TEST_F(UnreportedTest, SynchronizeTimesOut_LaterFailureIsLogged) {
   const std::string said = said_by([] {
     Gate gate;
     Runtime runtime("host");
@@ -166,7 +166,7 @@ TEST_F(UnreportedTest, AFailureThatATimeOutLeftIsLogged) {
   EXPECT_EQ(count_of(said, "no luck"), 1u) << said;
 }
 
-TEST_F(UnreportedTest, AShareThatIsNotWaitedFor) {
+TEST_F(UnreportedTest, ShareDestroyedWithoutWait_LogsItsFailureOnce) {
   Runtime runtime("host");
   const Kernel bad = bad_in(runtime);
   const std::string said = said_by([&] {
@@ -207,7 +207,7 @@ void exit_without_closing() {
   std::exit(0);
 }
 
-TEST_F(UnreportedTest, AProcessThatExitsWithoutClosing) {
+TEST_F(UnreportedTest, ProcessExitsWithoutClosing_LogsTheFailure) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(exit_without_closing(), testing::ExitedWithCode(0), "queue 'forgotten'.*'bad'");
 }

@@ -53,7 +53,7 @@ TEST_F(WatchdogTest, NamesTheKernelThatBlocks) {
   stream.synchronize();
 }
 
-TEST_F(WatchdogTest, NamesTheEventThatNeverComes) {
+TEST_F(WatchdogTest, EventThatNeverCompletes_NamesItAndItsWaiters) {
   Runtime runtime("sim:cores=2");
   const Domain domain = runtime.domain(0);
   const Place first = domain.place(1), second = domain.place(1);
@@ -79,7 +79,7 @@ TEST_F(WatchdogTest, NamesTheEventThatNeverComes) {
   gate_.open();
 }
 
-TEST_F(WatchdogTest, NamesTheMemoryThatIsWaitedFor) {
+TEST_F(WatchdogTest, WaitForDeviceMemory_NamesTheDevice) {
   Runtime runtime("sim:cores=1,memory=1MiB");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -150,7 +150,7 @@ TEST_F(WatchdogTest, NamesTheTaskThatIsWaitedFor) {
   queue.synchronize();
 }
 
-TEST_F(WatchdogTest, SeesAPolicyThatDoesNotReturn) {
+TEST_F(WatchdogTest, PolicyThatDoesNotReturn_IsNamed) {
   Runtime runtime("host:cores=1,sim:cores=1");
   std::atomic<bool> opened{false};
   weir_policy_options stuck = WEIR_POLICY_OPTIONS_INIT;
@@ -205,7 +205,7 @@ TEST_F(WatchdogTest, NamesTheStageThatHoldsItems) {
   pipeline.wait();
 }
 
-TEST_F(WatchdogTest, SeesADrainThatHangsInVirtualTime) {
+TEST_F(WatchdogTest, DrainThatHangsInVirtualTime_IsReported) {
   Runtime runtime("sim:clock=virtual,cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream({.name = "virtual"});
@@ -223,7 +223,7 @@ TEST_F(WatchdogTest, SeesADrainThatHangsInVirtualTime) {
   waiter.join();
 }
 
-TEST_F(WatchdogTest, RefusesALimitThatIsNone) {
+TEST_F(WatchdogTest, InvalidTimeLimit_IsRefused) {
   for (const char* wrong : {"soon", "-1", "nan", "1 s"}) {
     watch(wrong);
     EXPECT_EQ(status_of([] { Runtime runtime("null"); }), WEIR_STATUS_INVALID_ARGUMENT) << wrong;

@@ -11,25 +11,13 @@
 
 #include <weir/weir.hpp>
 
+#include "fleet.hpp"
+#include "thrown.hpp"
+
 namespace weir {
 namespace {
 
 constexpr std::size_t kCount = 1000;
-
-/// Runs a program on two ranks of this process; what it throws fails the test.
-void on_two_ranks(void (*program)(weir_fabric*)) {
-  const auto run = [](weir_fabric* fabric, void* payload) {
-    try {
-      (*static_cast<void (**)(weir_fabric*)>(payload))(fabric);
-      return WEIR_STATUS_OK;
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << "rank " << weir_fabric_rank(fabric) << ": " << error.what();
-      return WEIR_STATUS_INTERNAL;
-    }
-  };
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, run, static_cast<void*>(&program)), WEIR_STATUS_OK)
-      << weir_last_error();
-}
 
 Kernel make_double(const Runtime& runtime) {
   return runtime.kernel("double", [](const Call& call) {
@@ -86,7 +74,7 @@ void use_an_instance(weir_fabric* fabric) {
   }
 }
 
-TEST(Windows, ReachAnInstanceOnACard) { on_two_ranks(use_an_instance); }
+TEST(Windows, WindowOverADeviceInstance_NeedsNoTransfers) { on_two_ranks(use_an_instance); }
 
 /// A buffer of the host, which a window is made over.
 void use_a_buffer(weir_fabric* fabric) {
@@ -104,7 +92,7 @@ void use_a_buffer(weir_fabric* fabric) {
   check(weir_fabric_barrier(fabric, WEIR_FOREVER));
 }
 
-TEST(Windows, ReachABufferOfTheHost) { on_two_ranks(use_a_buffer); }
+TEST(Windows, WindowOverAHostBuffer_IsReachedByPeers) { on_two_ranks(use_a_buffer); }
 
 /// Rank 1 does not make the window, and waits until rank 0 reports that it has given up.
 void make_alone(weir_fabric* fabric) {
@@ -113,17 +101,14 @@ void make_alone(weir_fabric* fabric) {
     check(weir_fabric_listen(fabric, ignore, nullptr));
     return check(weir_fabric_progress(fabric, WEIR_FOREVER));
   }
-  try {
-    const Window<std::int64_t> window(fabric, kCount, std::chrono::milliseconds(1));
-    ADD_FAILURE() << "it was made";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_TIMEOUT);
-    EXPECT_NE(std::string(error.what()).find("in time"), std::string::npos) << error.what();
-  }
+  const std::string why = thrown_by(
+      [&] { const Window<std::int64_t> window(fabric, kCount, std::chrono::milliseconds(1)); },
+      WEIR_STATUS_TIMEOUT);
+  EXPECT_NE(why.find("in time"), std::string::npos) << why;
   check(weir_fabric_send(fabric, 1, nullptr, 0));
 }
 
-TEST(Windows, WaitForTheOthersOnlySoLong) { on_two_ranks(make_alone); }
+TEST(Windows, OneRankDoesNotCreateTheWindow_CreationTimesOut) { on_two_ranks(make_alone); }
 
 }  // namespace
 }  // namespace weir

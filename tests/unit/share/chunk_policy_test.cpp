@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -36,7 +37,7 @@ std::vector<std::uint64_t> sizes(const std::string& name, std::uint64_t count, s
 
 using Sizes = std::vector<std::uint64_t>;
 
-TEST(ChunkPolicies, GiveTheSizesOfTheirDefinitions) {
+TEST(ChunkPolicies, EachPolicy_GivesTheChunkSizesOfItsDefinition) {
   EXPECT_EQ(sizes("static", 10, 3), (Sizes{3, 4, 3}));
   EXPECT_EQ(sizes("static:1,2,2", 10, 3), (Sizes{2, 4, 4}));
   EXPECT_EQ(sizes("one", 3, 2), (Sizes{1, 1, 1}));
@@ -47,7 +48,7 @@ TEST(ChunkPolicies, GiveTheSizesOfTheirDefinitions) {
   EXPECT_EQ(sizes("weighted-factoring", 32, 2, {1, 3}), (Sizes{4, 12, 2, 6, 1, 3, 1, 2, 1}));
 }
 
-TEST(ChunkPolicies, StaticOnesDivideWhatLostPlacesLeave) {
+TEST(ChunkPolicies, StaticPolicyWithLostPlaces_DividesTheirItemsAmongTheOthers) {
   const Items items(90, nullptr);
   const auto size = [&](const std::string& name, const std::vector<SharePeer>& peers) {
     return make_chunk_policy(name, peers.size())
@@ -69,7 +70,7 @@ TEST(ChunkPolicies, StaticOnesDivideWhatLostPlacesLeave) {
   EXPECT_EQ(size("static:1e-9,1,1", {late, visited, lost_later}), 15u);
 }
 
-TEST(ChunkPolicies, SayWhetherTheyReadTheirPeers) {
+TEST(ChunkPolicies, UsesPeerSpeeds_IsTrueIfPeersChangeTheChunkSize) {
   const Items items(1000, nullptr);
   const std::vector<SharePeer> unknown(3);
   const std::vector<SharePeer> known = {{.speed = 1, .free_ns = 5, .grain = 7, .visits = 1},
@@ -90,14 +91,9 @@ TEST(ChunkPolicies, SayWhetherTheyReadTheirPeers) {
   }
 }
 
-TEST(ChunkPolicies, RefuseWhatTheyCannotBe) {
-  const auto refusal = [](const char* text) -> std::string {
-    try {
-      make_chunk_policy(text, 2);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+TEST(ChunkPolicies, InvalidPolicyText_IsRefusedWithTheReason) {
+  const auto refusal = [](const char* text) {
+    return thrown_by<Error>([&] { make_chunk_policy(text, 2); });
   };
   EXPECT_NE(refusal("facturing").find("did you mean 'factoring'"), std::string::npos);
   EXPECT_NE(refusal("static:1").find("1 weight for 2 places"), std::string::npos);
@@ -122,26 +118,26 @@ TEST(LearnedChunks, AreOneItemUntilTheSpeedIsKnown) {
   EXPECT_EQ(learned(1000, {{.speed = 0}, {.speed = 5}}), 1u);
 }
 
-TEST(LearnedChunks, KeepPlacesEquallyLongAtWork) {
+TEST(LearnedChunks, PlacesOfUnequalSpeed_GetChunksProportionalToSpeed) {
   const std::uint64_t slow = learned(32000, {{.speed = 1}, {.speed = 3}});
   const std::uint64_t fast = learned(32000, {{.speed = 3}, {.speed = 1}});
   EXPECT_EQ(slow, 250u);  // a quarter of the work in 32 visits
   EXPECT_EQ(fast, 750u);
 }
 
-TEST(LearnedChunks, AreNoneWhenTheOthersAreSoonerDone) {
+TEST(LearnedChunks, OtherPlacesFinishSooner_PlaceGetsNoItems) {
   EXPECT_EQ(learned(5, {{.speed = 1}, {.speed = 10}}), 0u);
   EXPECT_EQ(learned(10, {{.speed = 1}, {.speed = 10}}), 1u);
   EXPECT_EQ(learned(5, {{.speed = 1}, {.speed = 10, .lost = true}}), 1u);
   EXPECT_EQ(learned(5, {{.speed = 1}, {.speed = 10, .free_ns = 4}}), 1u);
 }
 
-TEST(LearnedChunks, AreAsLargeAsThePlaceNeedsButNotLargerThanItsPart) {
+TEST(LearnedChunks, GrainOfThePlace_IsTheMinimumChunkUpToItsPart) {
   EXPECT_EQ(learned(32000, {{.speed = 1, .grain = 4096}, {.speed = 1}}), 4096u);
   EXPECT_EQ(learned(1000, {{.speed = 1, .grain = 4096}, {.speed = 1}}), 500u);
 }
 
-TEST(Items, CountWork) {
+TEST(Items, WorkOfEachItem_DeterminesHowManyItemsFit) {
   const double work[] = {1, 2, 3, 4};
   const Items items(4, work);
   EXPECT_EQ(items.work(1, 3), 5);

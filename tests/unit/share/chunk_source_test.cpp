@@ -33,7 +33,7 @@ TEST(ChunkSource, TakesReturnedItemsBeforeNewOnes) {
   EXPECT_EQ(source.next_size(0, 0, peers, 1), 0u);
 }
 
-TEST(ChunkSource, CountsInAWordThatOthersAddTo) {
+TEST(ChunkSource, ExternalCounter_AdvancesByTheTakenItems) {
   ChunkSource source(10, nullptr);
   std::int64_t word = 7;
   source.begin("one", {}, &word);
@@ -43,7 +43,7 @@ TEST(ChunkSource, CountsInAWordThatOthersAddTo) {
   EXPECT_EQ(word, 9);
 }
 
-TEST(ChunkSource, RaisesWhatIsTakenAndNeverLowersIt) {
+TEST(ChunkSource, RaiseTakenWithALowerNumber_KeepsTheHigherOne) {
   ChunkSource source(10, nullptr);
   source.begin("one", {}, nullptr);
   source.raise_taken(6);
@@ -51,7 +51,7 @@ TEST(ChunkSource, RaisesWhatIsTakenAndNeverLowersIt) {
   EXPECT_EQ(source.taken(), 6u);
 }
 
-TEST(PlaceStatus, StaleOne_IsAssumedToHaveContinued) {
+TEST(PlaceStatus, StaleStatus_AssumesThatWorkContinued) {
   PlaceStatus status;
   status.speed.store(2);
   status.pending.store(100);
@@ -63,7 +63,7 @@ TEST(PlaceStatus, StaleOne_IsAssumedToHaveContinued) {
   EXPECT_EQ(status.unreported_work(80), 60);
 }
 
-TEST(CompletedItems, RefuseRepeatedOnesOverRanks) {
+TEST(CompletedItems, ItemsReportedTwice_AreRefused) {
   const std::vector<std::size_t> offsets{0, 1, 2, 3};
   std::vector<std::byte> results(3);
   CompletedItems items(3, results.data(), offsets.data());

@@ -17,7 +17,7 @@ TEST(IdealTime, IsTheWorkOverTheSumOfTheSpeeds) {
   EXPECT_DOUBLE_EQ(of({{50, 100}, {200, 100}}), 100);
 }
 
-TEST(IdealTime, LeavesWhatALostPlaceDidNotDoToTheOthers) {
+TEST(IdealTime, LostPlace_LeavesItsRemainingWorkToTheOthers) {
   EXPECT_DOUBLE_EQ(of({{80, 80}, {20, 20, true}}), 80);
   EXPECT_DOUBLE_EQ(of({{60, 60}, {40, 20, true}, {10, 10, true}}), 60);
   EXPECT_DOUBLE_EQ(of({{60, 60}, {0, 20, true}}), 60);
@@ -26,7 +26,7 @@ TEST(IdealTime, LeavesWhatALostPlaceDidNotDoToTheOthers) {
   EXPECT_DOUBLE_EQ(of({{10, 10}, {90, 90, true}, {5, 5, true}}), 50);
 }
 
-TEST(IdealTime, OfPlacesThatAreAllLostIsThatOfTheLast) {
+TEST(IdealTime, AllPlacesLost_IsTheTimeOfTheLastThatWorked) {
   EXPECT_DOUBLE_EQ(of({{30, 10, true}, {90, 60, true}}), 60);
   EXPECT_DOUBLE_EQ(of({{30, 10, true}, {0, 60, true}, {0, 70}}), 10);
 }

@@ -21,7 +21,7 @@ Ranges gaps(const RangeSet& set, std::uint64_t items) {
   return found;
 }
 
-TEST(RangeSet, JoinsNeighboursAndSaysWhatIsMissing) {
+TEST(RangeSet, AddedRanges_LeaveTheOtherItemsAsGaps) {
   RangeSet set;
   EXPECT_EQ(gaps(set, 10), (Ranges{{0, 10}}));
   EXPECT_TRUE(set.add({4, 2}));
@@ -34,7 +34,7 @@ TEST(RangeSet, JoinsNeighboursAndSaysWhatIsMissing) {
   EXPECT_EQ(gaps(set, 10), Ranges{});
 }
 
-TEST(RangeSet, RefusesWhatIsThere) {
+TEST(RangeSet, OverlappingRange_IsRefused) {
   RangeSet set;
   EXPECT_TRUE(set.add({4, 4}));
   for (const ItemRange& range : {ItemRange{4, 4}, {3, 2}, {7, 2}, {5, 1}, {0, 20}}) {
@@ -43,7 +43,7 @@ TEST(RangeSet, RefusesWhatIsThere) {
   EXPECT_EQ(gaps(set, 8), (Ranges{{0, 4}}));
 }
 
-TEST(RangeSet, EqualsAListOfMarks) {
+TEST(RangeSet, RandomRanges_GiveTheSameGapsAsABitmap) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 200; ++round) {
     RangeSet set;

@@ -17,10 +17,12 @@
 
 #include <weir/weir.hpp>
 
+#include "fleet.hpp"
 #include "forwarding_link.hpp"
 #include "random_share.hpp"
 #include "ranks.hpp"
 #include "runtime/fabric.hpp"
+#include "thrown.hpp"
 
 namespace weir {
 namespace {
@@ -80,7 +82,7 @@ std::string card(double speed, const std::string& more = "") {
 
 double in_ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-TEST(Shares, DoEachItemOnceByAllChunks) {
+TEST(Shares, EachChunkPolicy_DoesEveryItemOnce) {
   for (const char* chunks : kAllChunks) {
     for (const char* domains : {"host", "host:cores=1,sim:cores=1,gbps=1000,latency_us=0"}) {
       Counting counting(domains, 500);
@@ -95,24 +97,24 @@ TEST(Shares, DoEachItemOnceByAllChunks) {
   }
 }
 
-TEST(Shares, DoEveryItemOnceWhateverHappens) {
+TEST(Shares, RandomFaults_ShareDoesAllItemsOrReportsTheFailure) {
   const char* const only = std::getenv("WEIR_TEST_SEED");
   const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
   for (std::uint64_t seed = first; seed < first + (only != nullptr ? 1 : 300); ++seed) {
     ASSERT_EQ(random_share::Trial(random_share::plan_of(seed)).run(), "")
         << "replay: WEIR_TEST_SEED=" << seed
-        << " unit_share --gtest_filter=Shares.DoEveryItemOnceWhateverHappens";
+        << " unit_share --gtest_filter=Shares.RandomFaults_ShareDoesAllItemsOrReportsTheFailure";
   }
 }
 
-TEST(Shares, OfNothingAreOver) {
+TEST(Shares, ShareOfNoItems_Completes) {
   Runtime runtime("host");
   const Share share = runtime.share(0, [](const Chunk&) { return Event(); });
   share.wait();
   EXPECT_EQ(share.info().items, 0u);
 }
 
-TEST(Shares, AreNoSlowerThanIdealOnUnequalCards) {
+TEST(Shares, DevicesOfUnequalSpeed_MakespanIsWithinTwoPercentOfIdeal) {
   for (const std::vector<double>& speeds :
        {std::vector<double>{1, 2}, {2, 1}, {1, 2, 4}, {4, 1, 2}}) {
     for (const std::size_t count : {300u, 301u, 1000u}) {
@@ -133,7 +135,7 @@ TEST(Shares, AreNoSlowerThanIdealOnUnequalCards) {
   }
 }
 
-TEST(Shares, AreComparedWithWhatPlacesThatWereLostCouldDo) {
+TEST(Shares, PlaceLost_IdealTimeStaysNearTheMakespan) {
   for (const std::size_t lost_at : {6u, 12u, 18u}) {
     Counting counting(card(1) + "," + card(1, ",lost_at=" + std::to_string(lost_at)), 100);
     const Share share = counting.share({.chunks = "fixed:2"});
@@ -144,7 +146,7 @@ TEST(Shares, AreComparedWithWhatPlacesThatWereLostCouldDo) {
   }
 }
 
-TEST(Shares, BearASlowDownHalfWay) {
+TEST(Shares, DeviceSlowsDownHalfWay_MakespanIsWithinTwoPercentOfIdeal) {
   for (const std::size_t count : {300u, 1000u}) {
     const double half = static_cast<double>(count) / 3 / 2;
     const std::string slow = ",slow_by=10,slow_at_ms=" + std::to_string(half);
@@ -162,7 +164,7 @@ TEST(Shares, BearASlowDownHalfWay) {
   }
 }
 
-TEST(Shares, CountWorkThatDiffers) {
+TEST(Shares, ItemsOfUnequalWork_MakespanIsWithinTwoPercentOfIdeal) {
   std::vector<double> work(400);
   for (std::size_t i = 0; i < work.size(); ++i) work[i] = static_cast<double>(1 + i % 7);
   Runtime runtime(card(1) + "," + card(3));
@@ -189,7 +191,7 @@ TEST(Shares, CountWorkThatDiffers) {
   EXPECT_LE(in_ms(share.info().makespan_ns), 1.02 * all / 4);
 }
 
-TEST(Shares, StaticOnesAreAsSlowAsTheSlowestPlace) {
+TEST(Shares, StaticPolicy_MakespanIsThatOfTheSlowestPlace) {
   for (const auto& [chunks, makespan] : {std::pair("static", 150.0), {"static:1,2", 100.0}}) {
     Counting counting(card(1) + "," + card(2), 300);
     const Share share = counting.share({.chunks = chunks});
@@ -198,7 +200,7 @@ TEST(Shares, StaticOnesAreAsSlowAsTheSlowestPlace) {
   }
 }
 
-TEST(Shares, SayWhatThePlacesDid) {
+TEST(Shares, CompletedShare_ReportsItemsVisitsAndIdleTimeOfEachPlace) {
   Counting counting(card(1) + "," + card(1), 100);
   const Share share = counting.share({.chunks = "static:1,3"});
   share.wait();
@@ -212,7 +214,7 @@ TEST(Shares, SayWhatThePlacesDid) {
   EXPECT_NEAR(in_ms(parts[1].idle_ns), 0, 0.5);
 }
 
-TEST(Shares, GiveWhatALostCardHadToTheOthersOnce) {
+TEST(Shares, DeviceLost_OtherPlacesDoItsItemsOnce) {
   for (const char* chunks : kAllChunks) {
     for (const int lost_at : {1, 2, 3, 7, 20}) {
       Counting counting(card(1) + "," + card(2, ",lost_at=" + std::to_string(lost_at)), 300);
@@ -231,16 +233,12 @@ TEST(Shares, GiveWhatALostCardHadToTheOthersOnce) {
 TEST(Shares, FailWhenAllPlacesAreLost) {
   Counting counting(card(1, ",lost_at=9") + "," + card(2, ",lost_at=5"), 300);
   const Share share = counting.share();
-  try {
-    share.wait();
-    FAIL() << "the share was done";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("is lost"), std::string::npos) << error.what();
-  }
+  const std::string why = thrown_by([&] { share.wait(); });
+  EXPECT_NE(why.find("is lost"), std::string::npos) << why;
   EXPECT_LT(share.info().done, 300u);
 }
 
-TEST(Shares, FailWithTheFailureOfAKernel) {
+TEST(Shares, KernelThatThrows_FailsTheShare) {
   Runtime runtime("host");
   const Kernel bad = runtime.kernel("bad", [](const Call& call) {
     if (call.scalar<int>(0) > 40) throw std::runtime_error("item 41 is bad");
@@ -248,24 +246,19 @@ TEST(Shares, FailWithTheFailureOfAKernel) {
   const Share share = runtime.share(100, [&](const Chunk& chunk) {
     return chunk.stream.compute(bad, {}, {static_cast<int>(chunk.first + chunk.count)});
   });
-  try {
-    share.wait();
-    FAIL() << "the share was done";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_KERNEL_ERROR);
-    EXPECT_NE(std::string(error.what()).find("item 41 is bad"), std::string::npos) << error.what();
-  }
+  const std::string why = thrown_by([&] { share.wait(); }, WEIR_STATUS_KERNEL_ERROR);
+  EXPECT_NE(why.find("item 41 is bad"), std::string::npos) << why;
   runtime.synchronize();
 }
 
-TEST(Shares, ThrowWhatTheFunctionThrew) {
+TEST(Shares, FunctionThatThrows_WaitRethrowsItsException) {
   Runtime runtime("host");
   const Share share =
       runtime.share(100, [](const Chunk&) -> Event { throw std::out_of_range("no such item"); });
   EXPECT_THROW(share.wait(), std::out_of_range);
 }
 
-TEST(Shares, ThrowWhatEndedThemAndNotWhatOthersTookOver) {
+TEST(Shares, RecoveredDeviceError_DoesNotHideTheFinalFailure) {
   Runtime runtime("host:cores=1,sim:cores=1");
   {
     const Share failed = runtime.share(100, [](const Chunk& chunk) -> Event {
@@ -286,15 +279,10 @@ TEST(Shares, ThrowWhatEndedThemAndNotWhatOthersTookOver) {
   });
   share.cancel();
   cancelled = true;
-  try {
-    share.wait();
-    FAIL() << "a cancelled share succeeded";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_CANCELLED) << error.what();
-  }
+  EXPECT_NE(thrown_by([&] { share.wait(); }, WEIR_STATUS_CANCELLED), "");
 }
 
-TEST(Shares, TakeFunctionsThatDoTheWorkAtOnce) {
+TEST(Shares, FunctionThatReturnsAnEmptyEvent_CompletesItsChunk) {
   Runtime runtime("host");
   std::atomic<std::uint64_t> sum{0};
   const Share share = runtime.share(100000, [&](const Chunk& chunk) {
@@ -305,7 +293,7 @@ TEST(Shares, TakeFunctionsThatDoTheWorkAtOnce) {
   EXPECT_EQ(sum, std::uint64_t{99999} * 100000 / 2);
 }
 
-TEST(Shares, GoOnTheFastestWay) {
+TEST(Shares, SeveralWays_EachPlaceChoosesItsFastest) {
   Runtime runtime(card(1) + "," + card(1));
   const weir_implementation code = {"host", [](const weir_call*) { return WEIR_STATUS_OK; },
                                     nullptr};
@@ -331,34 +319,25 @@ TEST(Shares, GoOnTheFastestWay) {
   EXPECT_LE(in_ms(share.info().makespan_ns), 1.05 * 150);
 }
 
-TEST(Shares, CanBeCancelledAndWaitedForWithADeadline) {
+TEST(Shares, WaitWithADeadline_TimesOutAndCancelEndsTheShare) {
   Runtime runtime("host:cores=1");
   std::atomic<bool> open{false};
   const Kernel held = runtime.kernel("held", [&](const Call&) { open.wait(false); });
   {
     const Share share =
         runtime.share(1000, [&](const Chunk& chunk) { return chunk.stream.compute(held, {}); });
-    try {
-      share.wait(std::chrono::milliseconds(1));
-      FAIL() << "the share was done";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.status(), WEIR_STATUS_TIMEOUT);
-    }
+    EXPECT_NE(thrown_by([&] { share.wait(std::chrono::milliseconds(1)); }, WEIR_STATUS_TIMEOUT),
+              "");
     share.cancel();
     open = true;
     open.notify_all();
-    try {
-      share.wait();
-      FAIL() << "the share was done";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.status(), WEIR_STATUS_CANCELLED);
-    }
+    EXPECT_NE(thrown_by([&] { share.wait(); }, WEIR_STATUS_CANCELLED), "");
     EXPECT_LT(share.info().done, 1000u);
   }
   runtime.synchronize();
 }
 
-TEST(Shares, EndWithTheRuntime) {
+TEST(Shares, RuntimeDestroyed_CompletesTheShareAndInvalidatesIt) {
   std::vector<int> items(200);
   weir_share* share = nullptr;
   {
@@ -378,7 +357,7 @@ TEST(Shares, EndWithTheRuntime) {
   EXPECT_EQ(weir_share_wait(share, 0), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-weir_status start_without_function(weir_fabric* fabric, void*) {
+void start_without_function(weir_fabric* fabric) {
   Runtime runtime("host:cores=1");
   const bool lacks = weir_fabric_rank(fabric) == 1;
   weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
@@ -393,19 +372,15 @@ weir_status start_without_function(weir_fabric* fabric, void*) {
   const std::string why = weir_last_error();
   const char* const expected = lacks ? "function" : "rank 1 could not start";
   EXPECT_NE(why.find(expected), std::string::npos) << why;
-  return WEIR_STATUS_OK;
 }
 
-TEST(Shares, TellOtherRanksThatOneHasNoFunction) {
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, start_without_function, nullptr), WEIR_STATUS_OK)
-      << weir_last_error();
-}
+TEST(Shares, RankWithoutAFunction_FailsTheStartOnAllRanks) { on_two_ranks(start_without_function); }
 
-weir_status start_alone(weir_fabric* fabric, void*) {
+void start_alone(weir_fabric* fabric) {
   if (weir_fabric_rank(fabric) == 1) {
     const auto ignore = [](unsigned, const void*, std::size_t, void*) {};
     check(weir_fabric_listen(fabric, ignore, nullptr));
-    return weir_fabric_progress(fabric, WEIR_FOREVER);
+    return check(weir_fabric_progress(fabric, WEIR_FOREVER));
   }
   Runtime runtime("host:cores=1");
   weir_share_options options = WEIR_SHARE_OPTIONS_INIT;
@@ -415,13 +390,10 @@ weir_status start_alone(weir_fabric* fabric, void*) {
   options.timeout_ns = 1'000'000;
   weir_share* share = nullptr;
   EXPECT_EQ(weir_share_start(runtime.handle(), &options, &share), WEIR_STATUS_TIMEOUT);
-  return weir_fabric_send(fabric, 1, nullptr, 0);
+  check(weir_fabric_send(fabric, 1, nullptr, 0));
 }
 
-TEST(Shares, WaitForOtherRanksOnlySoLong) {
-  EXPECT_EQ(weir_fabric_simulate(nullptr, 2, start_alone, nullptr), WEIR_STATUS_OK)
-      << weir_last_error();
-}
+TEST(Shares, OtherRankNeverJoins_StartTimesOut) { on_two_ranks(start_alone); }
 
 /// What two ranks that share two items do: one of them cancels when the other is in its kernel, and
 /// says so behind that.
@@ -436,8 +408,7 @@ void open_gate(unsigned, const void*, std::size_t, void* gate) {
   open.notify_all();
 }
 
-weir_status cancel_for_all(weir_fabric* fabric, void* payload) {
-  auto& plan = *static_cast<Cancelling*>(payload);
+void cancel_for_all(weir_fabric* fabric, Cancelling& plan) {
   const bool cancels = weir_fabric_rank(fabric) == plan.who;
   std::atomic<bool> open{false}, followed{false};
   check(weir_fabric_listen(fabric, open_gate, &open));
@@ -463,24 +434,17 @@ weir_status cancel_for_all(weir_fabric* fabric, void* payload) {
     check(weir_fabric_send(fabric, 1 - plan.who, nullptr, 0));
     open_gate(0, nullptr, 0, &open);
   }
-  try {
-    share.wait(std::chrono::seconds(60));
-    ADD_FAILURE() << "a cancelled share succeeded";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_CANCELLED) << error.what();
-  }
+  EXPECT_NE(thrown_by([&] { share.wait(std::chrono::seconds(60)); }, WEIR_STATUS_CANCELLED), "");
   EXPECT_FALSE(followed);
   open_gate(0, nullptr, 0, &open);
   check(weir_fabric_barrier(fabric, WEIR_FOREVER));
   check(weir_fabric_listen(fabric, nullptr, nullptr));
-  return WEIR_STATUS_OK;
 }
 
-TEST(Shares, AreCancelledOnAllRanks) {
+TEST(Shares, CancelOnOneRank_CancelsOnAllRanks) {
   for (const unsigned who : {0u, 1u}) {
     Cancelling plan{.who = who};
-    EXPECT_EQ(weir_fabric_simulate(nullptr, 2, cancel_for_all, &plan), WEIR_STATUS_OK)
-        << weir_last_error();
+    on_two_ranks([&](weir_fabric* fabric) { cancel_for_all(fabric, plan); });
   }
 }
 
@@ -528,12 +492,12 @@ std::uint64_t bytes_of_static_share(rt::Rank ranks, std::size_t places) {
   return sent;
 }
 
-TEST(Shares, ReportOfEachPlaceIsSentOnceInARoundToOtherRanks) {
+TEST(Shares, StatusBroadcasts_GrowLinearlyWithTheNumberOfPlaces) {
   const std::uint64_t few = bytes_of_static_share(2, 4), many = bytes_of_static_share(2, 16);
   EXPECT_LT(many, 6 * few);  // 12 times where all places are reported for each chunk
 }
 
-TEST(Shares, RefuseWhatIsWrong) {
+TEST(Shares, InvalidOptions_AreRefusedWithTheReason) {
   Runtime runtime("host"), other("host");
   const auto refusal = [&](weir_share_options options) -> std::string {
     weir_share* share = nullptr;
@@ -558,22 +522,15 @@ TEST(Shares, RefuseWhatIsWrong) {
   EXPECT_NE(refusal(options).find("another runtime"), std::string::npos);
 }
 
-TEST(Shares, RefuseListsOfAnotherLengthThanTheirItems) {
+TEST(Shares, ListLengthUnlikeTheItemCount_IsRefused) {
   Runtime runtime("host");
   const std::vector<double> work(3, 1);
   const std::vector<std::size_t> offsets = {0, 4, 8};
   std::vector<std::byte> results(8);
-  const auto refusal = [&](std::uint64_t items, const ShareOptions& options) -> std::string {
-    try {
-      runtime
-          .share(
-              items, [](const Chunk&) { return Event(); }, options)
-          .wait();
-      return "";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-      return error.what();
-    }
+  const auto refusal = [&](std::uint64_t items, const ShareOptions& options) {
+    const auto nothing = [](const Chunk&) { return Event(); };
+    return thrown_by([&] { runtime.share(items, nothing, options).wait(); },
+                     WEIR_STATUS_INVALID_ARGUMENT);
   };
   EXPECT_EQ(refusal(4, {.work = work}), "the work of 3 items is given for 4");
   EXPECT_NE(refusal(4, {.results = results.data(), .result_offsets = offsets}).find("3 result"),
@@ -585,7 +542,7 @@ TEST(Shares, RefuseListsOfAnotherLengthThanTheirItems) {
 }
 
 /// Time passes only while a thread waits: a share of devices must not need any thread.
-TEST(Shares, AreTheSameEveryTimeInVirtualTime) {
+TEST(Shares, VirtualTime_GivesTheSameMakespanInEachRun) {
   std::int64_t first = 0;
   for (int run = 0; run < 3; ++run) {
     Counting counting(card(1) + "," + card(2) + "," + card(5), 1000);

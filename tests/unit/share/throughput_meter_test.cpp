@@ -24,7 +24,7 @@ TEST(ThroughputMeter, KnowsTheSpeedAfterOneItem) {
   EXPECT_DOUBLE_EQ(meter.speed(), 0.01);
 }
 
-TEST(ThroughputMeter, LeavesOutTheTimeWithoutWork) {
+TEST(ThroughputMeter, IdleTime_DoesNotLowerTheSpeed) {
   ThroughputMeter meter;
   Clock clock{0, 100};
   meter.begin(0);
@@ -35,7 +35,7 @@ TEST(ThroughputMeter, LeavesOutTheTimeWithoutWork) {
   EXPECT_DOUBLE_EQ(meter.speed(), 0.01);
 }
 
-TEST(ThroughputMeter, CountsChunksThatEndTogether) {
+TEST(ThroughputMeter, TwoChunksAtOnce_DoubleTheMeasuredSpeed) {
   ThroughputMeter meter;  // two chunks of one item at once, 100 ns each
   meter.begin(0);
   for (std::int64_t end = 100; end <= 1000; end += 100) {
@@ -45,7 +45,7 @@ TEST(ThroughputMeter, CountsChunksThatEndTogether) {
   EXPECT_NEAR(meter.speed(), 0.02, 0.001);
 }
 
-TEST(ThroughputMeter, LearnsAgainWhenThePlaceIsAnother) {
+TEST(ThroughputMeter, PlaceBecomesSlower_SpeedFollowsWithinTwoItems) {
   ThroughputMeter meter;
   Clock clock{0, 100};
   meter.begin(0);
@@ -56,7 +56,7 @@ TEST(ThroughputMeter, LearnsAgainWhenThePlaceIsAnother) {
   EXPECT_DOUBLE_EQ(meter.speed(), 0.001);
 }
 
-TEST(ThroughputMeter, TriesLargerChunksWhileTheyAreFaster) {
+TEST(ThroughputMeter, FixedCostPerChunk_GrowsTheGrainWhileTheSpeedImproves) {
   ThroughputMeter meter;
   Clock clock{1000, 100};
   meter.begin(0);
@@ -69,7 +69,7 @@ TEST(ThroughputMeter, TriesLargerChunksWhileTheyAreFaster) {
   EXPECT_EQ(even.grain(), 1u);
 }
 
-TEST(ThroughputMeter, TriesLargerChunksWhenSmallerOnesAreSlower) {
+TEST(ThroughputMeter, ChunksLargerThanTheGrain_DoNotStopItsGrowth) {
   ThroughputMeter meter;
   Clock clock{1000, 100};
   meter.begin(0);
@@ -79,7 +79,7 @@ TEST(ThroughputMeter, TriesLargerChunksWhenSmallerOnesAreSlower) {
   EXPECT_EQ(meter.grain(), 64u);
 }
 
-TEST(ThroughputMeter, TakesSingleItemsWhenThePlaceIsSlower) {
+TEST(ThroughputMeter, PlaceBecomesSlower_GrainReturnsToOneItem) {
   ThroughputMeter meter;
   Clock clock{100, 100};
   meter.begin(0);

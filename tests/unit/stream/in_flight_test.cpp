@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
 
 #include "gate.hpp"
+#include "surroundings.hpp"
 
 namespace weir {
 namespace {
@@ -39,7 +39,7 @@ Queue bounded_queue(const Runtime& runtime, std::size_t most) {
 }
 
 /// Time passes only when a thread of the program waits, so nothing ends before the bound.
-TEST(InFlight, AStreamAtItsBoundIsDrivenByTheThreadThatEnqueues) {
+TEST(InFlight, FullStream_EnqueuePollsAndNeverExceedsTheBound) {
   Runtime runtime(kVirtual);
   const Place place = runtime.domain(0).place(1);
   const Stream stream = place.stream({.max_in_flight = 8});
@@ -54,7 +54,7 @@ TEST(InFlight, AStreamAtItsBoundIsDrivenByTheThreadThatEnqueues) {
   stream.synchronize();
 }
 
-TEST(InFlight, AQueueAtItsBoundIsDrivenByTheThreadThatSubmits) {
+TEST(InFlight, FullQueue_SubmitPollsAndNeverExceedsTheBound) {
   Runtime runtime(kVirtual);
   const Kernel nothing = runtime.kernel("nothing", [](const Call&) {});
   const Buffer buffer = runtime.buffer(64);
@@ -70,7 +70,7 @@ TEST(InFlight, AQueueAtItsBoundIsDrivenByTheThreadThatSubmits) {
   queue.synchronize();
 }
 
-TEST(InFlight, AnEighthIsOverBeforeTheThreadGoesOn) {
+TEST(InFlight, EnqueueAtTheBound_ReturnsWhenAnEighthIsComplete) {
   Runtime runtime(kVirtual);
   const Place place = runtime.domain(0).place(1);
   const Stream stream = place.stream({.max_in_flight = 64});
@@ -83,7 +83,7 @@ TEST(InFlight, AnEighthIsOverBeforeTheThreadGoesOn) {
   stream.synchronize();
 }
 
-TEST(InFlight, AThreadWaitsUntilAWorkerIsDone) {
+TEST(InFlight, FullHostStream_EnqueueBlocksUntilAWorkerCompletes) {
   Gate gate;
   Runtime runtime("host");
   const Place place = runtime.domain(0).place(1);
@@ -106,7 +106,7 @@ TEST(InFlight, AThreadWaitsUntilAWorkerIsDone) {
   stream.synchronize();
 }
 
-TEST(InFlight, KernelsAndCallbacksThatSubmitDoNotWait) {
+TEST(InFlight, SubmitFromKernelOrCallbackAtTheBound_DoesNotBlock) {
   for (const char* const domains : {"host:cores=1", "host:cores=1,sim:cores=1,latency_us=0"}) {
     Runtime runtime(domains);
     const Queue queue = bounded_queue(runtime, 2);
@@ -125,7 +125,7 @@ TEST(InFlight, KernelsAndCallbacksThatSubmitDoNotWait) {
   }
 }
 
-TEST(InFlight, CancellingLetsAThreadThatWaitsGoOn) {
+TEST(InFlight, CancelWhileAnotherThreadEnqueues_DoesNotHang) {
   Gate gate;
   Runtime runtime("host");
   const Place place = runtime.domain(0).place(1);
@@ -146,7 +146,7 @@ TEST(InFlight, CancellingLetsAThreadThatWaitsGoOn) {
   stream.synchronize();
 }
 
-TEST(InFlight, ABoundOfOneWaitsForEventsOfOtherStreams) {
+TEST(InFlight, BoundOfOneWithCrossStreamWaits_RunsAllActions) {
   Runtime runtime("host");
   const Place place = runtime.domain(0).place(1);
   const Stream first = place.stream({.max_in_flight = 1}),
@@ -189,28 +189,27 @@ double bytes_of_task(const char* domains) {
   return bytes;
 }
 
-TEST(InFlight, ATaskTakesLittleMemory) {
+TEST(InFlight, PendingTask_TakesLessThan350Bytes) {
   EXPECT_LT(bytes_of_task("host:cores=1"), 350);
   EXPECT_LE(bytes_of_task("host:cores=1,sim:cores=1,latency_us=0"), 256);
 }
 #endif
 
-TEST(InFlight, TheEnvironmentSaysTheUsualBound) {
+TEST(InFlight, EnvironmentVariable_SetsTheDefaultBoundAndIsValidated) {
   {
     Runtime runtime("host");
     EXPECT_EQ(info_of(bounded_queue(runtime, 0)).max_in_flight, 65536u);
   }
-  ASSERT_EQ(setenv("WEIR_MAX_IN_FLIGHT", "12", 1), 0);
   {
+    const EnvironmentVariable bound("WEIR_MAX_IN_FLIGHT", "12");
     Runtime runtime("host");
     EXPECT_EQ(info_of(bounded_queue(runtime, 0)).max_in_flight, 12u);
     EXPECT_EQ(info_of(bounded_queue(runtime, 5)).max_in_flight, 5u);
   }
   for (const char* const wrong : {"0", "many", "-1"}) {
-    ASSERT_EQ(setenv("WEIR_MAX_IN_FLIGHT", wrong, 1), 0);
+    const EnvironmentVariable bound("WEIR_MAX_IN_FLIGHT", wrong);
     EXPECT_EQ(status_of([] { Runtime runtime("host"); }), WEIR_STATUS_INVALID_ARGUMENT) << wrong;
   }
-  ASSERT_EQ(unsetenv("WEIR_MAX_IN_FLIGHT"), 0);
 }
 
 }  // namespace

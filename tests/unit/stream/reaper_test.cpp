@@ -19,7 +19,7 @@ namespace weir {
 namespace {
 
 /// A stage makes a place of the device and destroys it, again and again.
-TEST(PlacesMadeInAStage, GiveTheirCoresBack) {
+TEST(PlacesMadeInAStage, DestroyedByThatStage_ReleaseTheirCores) {
   const Runtime runtime("host:cores=1,sim:cores=1");
   const Domain card = runtime.domain(1);
   for (int round = 0; round < 20; ++round) {
@@ -48,7 +48,7 @@ void run_in_kernel(const Runtime& runtime, Code code) {
 }
 
 /// The kernel of a place destroys it, and so does the program: once is enough.
-TEST(PlacesDestroyedByTheirKernels, AreDestroyedWhenTheseEnd) {
+TEST(PlacesDestroyedByTheirKernels, KernelEnds_PlaceIsDestroyedAndReleasesItsCores) {
   const Runtime runtime("host:cores=1");
   weir_place* place = nullptr;
   check(weir_place_create(runtime.domain(0).handle(), nullptr, &place));
@@ -72,7 +72,7 @@ TEST(PlacesDestroyedByTheirKernels, AreDestroyedWhenTheseEnd) {
   EXPECT_EQ(weir_place_get_info(place, &info), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(BuffersDestroyedByKernels, AreReleased) {
+TEST(BuffersDestroyedByKernels, AreNoLongerFoundByAddress) {
   const Runtime runtime("host");
   weir_buffer* buffer = nullptr;
   check(weir_buffer_create(runtime.handle(), 64, nullptr, &buffer));
@@ -86,7 +86,7 @@ TEST(BuffersDestroyedByKernels, AreReleased) {
   }
 }
 
-TEST(StreamsDestroyedByKernels, AreDestroyedOnce) {
+TEST(StreamsDestroyedByKernels, SecondDestroyByProgram_LeavesAnInvalidHandle) {
   const Runtime runtime("host");
   const std::vector<Place> places = runtime.domain(0).partition(1, true);
   weir_stream* stream = nullptr;
@@ -96,7 +96,7 @@ TEST(StreamsDestroyedByKernels, AreDestroyedOnce) {
   EXPECT_EQ(weir_stream_synchronize(stream, 0), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(QueuesDestroyedByKernels, GiveTheirCoresBack) {
+TEST(QueuesDestroyedByKernels, ReleaseTheirCores) {
   const Runtime runtime("host");
   const std::size_t cores = runtime.domain(0).info().cores;
   weir_queue* queue = nullptr;
@@ -107,7 +107,7 @@ TEST(QueuesDestroyedByKernels, GiveTheirCoresBack) {
 }
 
 /// A stage ends its own pipeline, which is cancelled then.
-TEST(PipelinesDestroyedByTheirStages, GiveTheirCoresBack) {
+TEST(PipelinesDestroyedByTheirStages, ReleaseTheirCores) {
   const Runtime runtime("host:cores=1");
   weir_pipeline* pipeline = nullptr;
   check(weir_pipeline_create(runtime.handle(), nullptr, &pipeline));
@@ -135,7 +135,7 @@ TEST(PipelinesDestroyedByTheirStages, GiveTheirCoresBack) {
   EXPECT_EQ(runtime.domain(0).place(1).cores(), 1u);
 }
 
-TEST(RuntimesInKernels, AreRefused) {
+TEST(RuntimesInKernels, Creation_ReturnsBusy) {
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();
   const Stream stream = place.stream();
@@ -148,7 +148,7 @@ TEST(RuntimesInKernels, AreRefused) {
 }
 
 /// The end of the runtime does not wait for the kernel longer than its timeout.
-TEST(StreamsDestroyedByCallbacks, DoNotOutliveTheRuntime) {
+TEST(StreamsDestroyedByCallbacks, RuntimeShutdownAfterwards_DoesNotHang) {
   Gate gate;
   {
     const Runtime runtime("host:cores=1");
@@ -178,7 +178,7 @@ TEST(StreamsDestroyedByCallbacks, DoNotOutliveTheRuntime) {
 namespace rt {
 namespace {
 
-TEST(Reapers, DestroyEachObjectOnce) {
+TEST(Reapers, ObjectAddedTwice_IsDestroyedOnce) {
   Reaper reaper;
   std::atomic<int> destroyed{0};
   std::atomic<bool> begun{false}, go{false};
@@ -214,7 +214,7 @@ TEST(Reapers, DestroyEachObjectOnce) {
   EXPECT_FALSE(reaper.busy());
 }
 
-TEST(Reapers, StopWithinTheDeadline) {
+TEST(Reapers, StopWhileBusy_ReturnsAtItsDeadlineAndStartsNoMore) {
   std::atomic<bool> begun{false}, go{false};
   Reaper reaper;
   const int object = 0, next = 0;

@@ -34,7 +34,7 @@ class WaitingTest : public testing::Test {
   Kernel bad_ = runtime_.kernel("bad", [](const Call&) { throw std::runtime_error("no luck"); });
 };
 
-TEST_F(WaitingTest, DeadlinePassesWhileTheActionGoesOn) {
+TEST_F(WaitingTest, TimeoutBeforeCompletion_IsReportedAndActionContinues) {
   const Event event = gate_.close(runtime_, stream_);
   EXPECT_EQ(wait({event}, WEIR_WAIT_MODE_ALL, 0ns), WEIR_STATUS_TIMEOUT);
   EXPECT_EQ(wait({event}, WEIR_WAIT_MODE_ALL, 2ms), WEIR_STATUS_TIMEOUT);
@@ -47,7 +47,7 @@ TEST_F(WaitingTest, DeadlinePassesWhileTheActionGoesOn) {
   EXPECT_TRUE(event.complete());
 }
 
-TEST_F(WaitingTest, ASynchroniseInVainForgetsNoFailure) {
+TEST_F(WaitingTest, SynchronizeThatTimesOut_KeepsTheFailureForTheNext) {
   const Buffer buffer = runtime_.buffer(8);
   gate_.close(runtime_, stream_);
   stream_.compute(bad_, {weir::write(buffer.all())});
@@ -60,7 +60,7 @@ TEST_F(WaitingTest, ASynchroniseInVainForgetsNoFailure) {
   EXPECT_EQ(status_of([&] { stream_.synchronize(); }), WEIR_STATUS_OK);
 }
 
-TEST_F(WaitingTest, WhoSynchronisesAgainAndAgainWithoutTimeIsTold) {
+TEST_F(WaitingTest, RepeatedZeroTimeoutSynchronize_ReportsFailureOnce) {
   for (const char* const domains :
        {"host", "sim:order=device,latency_us=0", "sim:latency_us=0", "sim:clock=virtual"}) {
     Runtime runtime(domains);
@@ -78,7 +78,7 @@ TEST_F(WaitingTest, WhoSynchronisesAgainAndAgainWithoutTimeIsTold) {
   }
 }
 
-TEST_F(WaitingTest, AFailureThatManyEnqueueAfterIsToldOnce) {
+TEST_F(WaitingTest, FailureAfterAbandonedDrains_IsReportedOnce) {
   const Buffer buffer = runtime_.buffer(8);
   gate_.close(runtime_, stream_);
   stream_.compute(bad_, {weir::write(buffer.all())});
@@ -93,7 +93,7 @@ TEST_F(WaitingTest, AFailureThatManyEnqueueAfterIsToldOnce) {
   EXPECT_EQ(wait({again}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_OK);
 }
 
-TEST_F(WaitingTest, AnyTellsTheLowestCompletedEvent) {
+TEST_F(WaitingTest, WaitAny_ReturnsTheLowestCompleteIndex) {
   const Event done = stream_.compute(nothing_, {});
   const Event also_done = stream_.compute(nothing_, {});
   stream_.synchronize();
@@ -104,7 +104,7 @@ TEST_F(WaitingTest, AnyTellsTheLowestCompletedEvent) {
   EXPECT_EQ(wait({running, done}, WEIR_WAIT_MODE_ALL, 0ns), WEIR_STATUS_TIMEOUT);
 }
 
-TEST_F(WaitingTest, AllWaitsForEveryEventAndReportsTheFirstThatIsBad) {
+TEST_F(WaitingTest, WaitAll_WaitsForEveryEventAndReportsTheFirstFailure) {
   const Event good = stream_.compute(nothing_, {});
   const Event bad = stream_.compute(bad_, {});
   const Event last = stream_.compute(nothing_, {});
@@ -115,14 +115,14 @@ TEST_F(WaitingTest, AllWaitsForEveryEventAndReportsTheFirstThatIsBad) {
   stream_.synchronize();
 }
 
-TEST_F(WaitingTest, WaitsForNothingAndForTheNullEventReturnAtOnce) {
+TEST_F(WaitingTest, WaitForNoEventsOrNullEvent_ReturnsAtOnce) {
   EXPECT_EQ(wait({}, WEIR_WAIT_MODE_ALL, forever), WEIR_STATUS_OK);
   const weir_event null = WEIR_EVENT_INIT;
   EXPECT_EQ(weir_event_wait(runtime_.handle(), &null, 1, WEIR_WAIT_MODE_ANY, -1, nullptr),
             WEIR_STATUS_OK);
 }
 
-TEST_F(WaitingTest, ManyThreadsWaitForOneEvent) {
+TEST_F(WaitingTest, ManyThreadsWaitingForOneEvent_AreAllWoken) {
   const Event event = gate_.close(runtime_, stream_);
   std::atomic<int> woken{0};
   std::vector<std::jthread> threads;
@@ -147,13 +147,13 @@ void on_complete(const Runtime& runtime, const Event& event, Callback& callback)
   check(weir_event_on_complete(runtime.handle(), &event.handle(), call, &callback));
 }
 
-TEST_F(WaitingTest, WhatCodeReturnsIsNoMatter) {
+TEST_F(WaitingTest, CallbackThatReturnsAValue_IsCalledWithTheStatus) {
   weir_status told = WEIR_STATUS_INTERNAL;
   Event().on_complete([&](weir_status status, const char*) { return told = status; });
   EXPECT_EQ(told, WEIR_STATUS_OK);
 }
 
-TEST_F(WaitingTest, CallbackRunsOnceWithTheStatusAndMessage) {
+TEST_F(WaitingTest, CallbackOfAPendingEvent_GetsStatusAndMessageOnCompletion) {
   const Event bad = gate_.close(runtime_, stream_);
   const Event after = stream_.compute(bad_, {});
   std::latch called(2);
@@ -184,7 +184,7 @@ TEST_F(WaitingTest, CallbackOfACompleteEventRunsAtOnceOnTheCaller) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
-TEST_F(WaitingTest, CallbackHoldsNoLock) {
+TEST_F(WaitingTest, Callback_MayEnqueueAndAllocateButNotWait) {
   const Event event = gate_.close(runtime_, stream_);
   std::latch enqueued(1);
   Event next;
@@ -203,7 +203,7 @@ TEST_F(WaitingTest, CallbackHoldsNoLock) {
   next.wait();
 }
 
-TEST(Waiting, WrappersOfCppWaitForAnyAndCallBack) {
+TEST(Waiting, CppWaitAnyAndOnComplete_HandleCompleteAndPendingEvents) {
   Gate gate;
   const Runtime runtime("host:cores=1");
   const Place place = runtime.domain(0).place();

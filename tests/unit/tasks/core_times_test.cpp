@@ -5,7 +5,7 @@
 namespace weir::rt {
 namespace {
 
-TEST(CoreTimes, CoresThatBeganTogetherAreFreeTogether) {
+TEST(CoreTimes, EqualTasksOnAllCores_EndAtTheSameTime) {
   CoreTimes cores(3);
   for (int i = 0; i < 3; ++i) cores.occupy(0, 100);
   EXPECT_EQ(cores.first_free_ns(), 100);
@@ -39,7 +39,7 @@ TEST(CoreTimes, AParallelTaskWaitsForAllCoresAndTakesThem) {
   EXPECT_EQ(cores.first_free_ns(), 105);
 }
 
-TEST(CoreTimes, ATaskBeginsWhenItsOperandsAreThere) {
+TEST(CoreTimes, Task_StartsWhenOperandsAreReadyAndACoreIsFree) {
   CoreTimes cores(1);
   cores.occupy(50, 10);
   EXPECT_EQ(cores.first_free_ns(), 60);

@@ -4,20 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
 
 using Curve = PerformanceModel::Curve;
 
-TEST(PerformanceModel, KnowsNothingAtFirst) {
+TEST(PerformanceModel, WithoutMeasurements_EstimateIsUnknown) {
   PerformanceModel models;
   EXPECT_EQ(models.curve("gemm", "host").estimate(100), -1);
 }
@@ -29,7 +28,7 @@ TEST(PerformanceModel, AveragesTimesOfASize) {
   EXPECT_EQ(curve.estimate(64), 150);
 }
 
-TEST(PerformanceModel, ForgetsAFirstTimeThatWasLong) {
+TEST(PerformanceModel, LongFirstTime_IsDiscarded) {
   Curve curve;
   curve.note(64, 100'000);
   curve.note(64, 100);
@@ -40,7 +39,7 @@ TEST(PerformanceModel, ForgetsAFirstTimeThatWasLong) {
   EXPECT_EQ(curve.estimate(64), 150);
 }
 
-TEST(PerformanceModel, ForgetsOneTimeOfThoseThatFall) {
+TEST(PerformanceModel, FallingTimes_OnlyTheFirstIsDiscarded) {
   PerformanceModel models;
   Curve& curve = models.curve("gemm", "host");
   for (const std::int64_t ns : {100'000, 500, 400, 300}) curve.note(64, ns);
@@ -52,7 +51,7 @@ TEST(PerformanceModel, ForgetsOneTimeOfThoseThatFall) {
   EXPECT_LT(curve.estimate(64), 20);
 }
 
-TEST(PerformanceModel, OldTimesFade) {
+TEST(PerformanceModel, ManyNewTimes_OutweighOldOnes) {
   Curve curve;
   for (int i = 0; i < 1000; ++i) curve.note(64, 1000);
   for (int i = 0; i < 300; ++i) curve.note(64, 10);
@@ -60,7 +59,7 @@ TEST(PerformanceModel, OldTimesFade) {
   EXPECT_GE(curve.estimate(64), 10);
 }
 
-TEST(PerformanceModel, OutliersDoNotDecide) {
+TEST(PerformanceModel, IsolatedOutliers_HardlyChangeTheEstimate) {
   Curve curve;
   for (int i = 0; i < 8; ++i) curve.note(64, 1000);
   curve.note(64, 1'000'000);
@@ -72,14 +71,14 @@ TEST(PerformanceModel, OutliersDoNotDecide) {
   EXPECT_LT(curve.estimate(64), 4000) << "no more than two in a row";
 }
 
-TEST(PerformanceModel, OutliersInARowAreAnotherTime) {
+TEST(PerformanceModel, ManyOutliersInARow_BecomeTheEstimate) {
   Curve curve;
   for (int i = 0; i < 1000; ++i) curve.note(64, 1000);
   for (int i = 0; i < 12; ++i) curve.note(64, 1'000'000);
   EXPECT_GT(curve.estimate(64), 900'000);
 }
 
-TEST(PerformanceModel, SaysWhereTimesComeFrom) {
+TEST(PerformanceModel, Source_DistinguishesMeasuredEarlierAndGuessedTimes) {
   using Source = PerformanceModel::Source;
   PerformanceModel models;
   Curve& curve = models.curve("gemm", "host x1");
@@ -92,7 +91,7 @@ TEST(PerformanceModel, SaysWhereTimesComeFrom) {
   EXPECT_EQ(curve.source(2000), Source::guess);
 }
 
-TEST(PerformanceModel, WhatWasReadCountsAsOneTime) {
+TEST(PerformanceModel, TimeReadFromFile_CountsAsOneMeasurement) {
   PerformanceModel models;
   Curve& curve = models.curve("gemm", "host x1");
   models.read("weir performance models 1\na\ngemm\thost x1\t1000\t32\t1000\n", "a", "file");
@@ -106,21 +105,21 @@ TEST(PerformanceModel, WhatWasReadCountsAsOneTime) {
   EXPECT_EQ(faster.estimate(1000), 300);
 }
 
-TEST(PerformanceModel, TimesBelowOneCountAsOne) {
+TEST(PerformanceModel, TimesBelowOneNanosecond_CountAsOne) {
   Curve curve;
   curve.note(0, 0);
   curve.note(0, -5);
   EXPECT_EQ(curve.estimate(0), 1);
 }
 
-TEST(PerformanceModel, OneSizeScalesWithTheBytes) {
+TEST(PerformanceModel, OneMeasuredSize_EstimateIsProportionalToBytes) {
   Curve curve;
   curve.note(999, 1000);
   EXPECT_NEAR(static_cast<double>(curve.estimate(1999)), 2000, 1);
   EXPECT_NEAR(static_cast<double>(curve.estimate(499)), 500, 1);
 }
 
-TEST(PerformanceModel, FindsThePowerLawOfSeveralSizes) {
+TEST(PerformanceModel, SeveralSizes_EstimateFollowsTheirPowerLaw) {
   Curve curve;
   for (const std::uint64_t bytes : {9u, 99u, 999u}) {
     const auto base = static_cast<std::int64_t>(bytes + 1);
@@ -130,7 +129,7 @@ TEST(PerformanceModel, FindsThePowerLawOfSeveralSizes) {
   EXPECT_EQ(curve.estimate(99), 10000);  // the history of a size that was seen
 }
 
-TEST(PerformanceModel, SizesNextToEachOtherSayLittleAboutOthers) {
+TEST(PerformanceModel, NearlyEqualSizes_ExtrapolateAboutProportionally) {
   Curve same, close;
   same.note(1000, 100);
   same.note(1001, 400);
@@ -151,7 +150,7 @@ TEST(PerformanceModel, TimesThatFallWithTheSizeAreTakenAsConstant) {
   EXPECT_NEAR(static_cast<double>(curve.estimate(99999)), 100, 1);
 }
 
-TEST(PerformanceModel, EstimatesStayReasonableFarAway) {
+TEST(PerformanceModel, FarExtrapolation_StaysPositiveAndCannotOverflow) {
   Curve curve;
   curve.note(1, 1);
   curve.note(2, INT64_MAX);
@@ -162,7 +161,7 @@ TEST(PerformanceModel, EstimatesStayReasonableFarAway) {
   EXPECT_GE(curve.estimate(0), 1);
 }
 
-TEST(PerformanceModel, AnswersDoNotDependOnEarlierQuestions) {
+TEST(PerformanceModel, Estimate_DoesNotDependOnEarlierEstimates) {
   const std::vector<std::uint64_t> sizes = {1000, 1010, 64, 1'000'000, 50'000, 0, 1'020'000};
   Curve asked, quiet;
   for (std::uint64_t i = 0; i < 400; ++i) {
@@ -179,7 +178,7 @@ TEST(PerformanceModel, AnswersDoNotDependOnEarlierQuestions) {
   }
 }
 
-TEST(PerformanceModel, ManySizesBecomeFew) {
+TEST(PerformanceModel, ThousandsOfSizes_AreMergedIntoFewAndStayAccurate) {
   PerformanceModel models;
   Curve& curve = models.curve("gemm", "host x1");
   for (std::uint64_t i = 1; i <= 10'000; ++i) {
@@ -199,7 +198,7 @@ TEST(PerformanceModel, ManySizesBecomeFew) {
       << "what is seen again and again keeps its own time";
 }
 
-TEST(PerformanceModel, KernelsAndKindsAreSeparateAndStayWhereTheyAre) {
+TEST(PerformanceModel, Curves_AreSeparatePerKernelAndKindAndKeepTheirAddress) {
   PerformanceModel models;
   Curve& first = models.curve("gemm", "host");
   first.note(8, 100);
@@ -209,7 +208,7 @@ TEST(PerformanceModel, KernelsAndKindsAreSeparateAndStayWhereTheyAre) {
   EXPECT_EQ(models.curve("kernel 1", "host").estimate(8), -1);
 }
 
-TEST(PerformanceModel, ComparesPlacesByWhatAllHaveRun) {
+TEST(PerformanceModel, Speeds_CompareKindsByMeasurementsTheyShare) {
   PerformanceModel models;
   const std::string kinds[] = {"slow", "fast", "slow"};
   models.curve("gemm", "slow").note(8, 400);
@@ -236,7 +235,7 @@ PerformanceModel sample() {
   return models;
 }
 
-TEST(PerformanceModel, IsTheSameAfterTextAndBack) {
+TEST(PerformanceModel, TextRoundTrip_GivesTheSameModel) {
   const std::string text = sample().text("a machine");
   EXPECT_EQ(text,
             "weir performance models 1\n"
@@ -251,14 +250,14 @@ TEST(PerformanceModel, IsTheSameAfterTextAndBack) {
   EXPECT_EQ(back.curve("gemm", "host x1").estimate(8), 300) << "what was read counts as one time";
 }
 
-TEST(PerformanceModel, NamesThatFitNoLineAreLeftOut) {
+TEST(PerformanceModel, NamesWithTabOrNewline_AreOmittedFromTheText) {
   PerformanceModel models = sample();
   models.curve("two\nlines", "host x1").note(8, 1);
   models.curve("a\ttab", "host x1").note(8, 1);
   EXPECT_EQ(models.text("m"), sample().text("m"));
 }
 
-TEST(PerformanceModel, OwnTimesComeBeforeThoseRead) {
+TEST(PerformanceModel, OwnMeasurement_TakesPrecedenceOverTimeRead) {
   PerformanceModel models;
   models.curve("gemm", "host x1").note(8, 7);
   models.read(sample().text("m"), "m", "file");
@@ -266,7 +265,7 @@ TEST(PerformanceModel, OwnTimesComeBeforeThoseRead) {
   EXPECT_EQ(models.curve("gemm", "host x1").estimate(16), 300);
 }
 
-TEST(PerformanceModel, ReadsAnyNumberOfLines) {
+TEST(PerformanceModel, ThousandsOfLinesRead_AreMergedIntoFewSizes) {
   std::string text = "weir performance models 1\nm\n";
   for (std::uint64_t bytes = 1; bytes <= 10'000; ++bytes) {
     text += "gemm\thost x1\t" + std::to_string(bytes) + "\t1\t" + std::to_string(bytes) + "\n";
@@ -277,7 +276,7 @@ TEST(PerformanceModel, ReadsAnyNumberOfLines) {
   EXPECT_NEAR(static_cast<double>(models.curve("gemm", "host x1").estimate(5'000)), 5'000, 2'500);
 }
 
-TEST(PerformanceModel, TheTextHasRoomForWhatWasUsedLast) {
+TEST(PerformanceModel, TextAtItsSizeLimit_KeepsKernelsUsedRecently) {
   std::string text = "weir performance models 1\nm\n";
   for (int i = 0; i < 5'000; ++i) {
     text += "kernel " + std::to_string(i) + "\thost x1\t8\t1\t100\n";
@@ -297,28 +296,7 @@ TEST(PerformanceModel, TheTextHasRoomForWhatWasUsedLast) {
   EXPECT_EQ(back.curve("kernel 4998", "host x1").estimate(8), -1) << "was read last";
 }
 
-/// A folder of the user's cache while it lives.
-class CacheFolder {
- public:
-  CacheFolder() {
-    const char* const before = std::getenv("XDG_CACHE_HOME");
-    if (before != nullptr) before_ = before;
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-  ~CacheFolder() {
-    before_ ? setenv("XDG_CACHE_HOME", before_->c_str(), 1) : unsetenv("XDG_CACHE_HOME");
-    std::filesystem::remove_all(folder_);
-  }
-
- private:
-  std::optional<std::string> before_;
-  std::string folder_ = testing::TempDir() + "weir-models-XXXXXX";
-};
-
-TEST(PerformanceModel, KeepsWhatOthersHaveKept) {
+TEST(PerformanceModel, StoreToCache_MergesWithTimesStoredByOthers) {
   const CacheFolder folder;
   PerformanceModel first, second, both;
   first.curve("gemm", "host x1").note(8, 100);
@@ -331,7 +309,7 @@ TEST(PerformanceModel, KeepsWhatOthersHaveKept) {
   EXPECT_EQ(both.curve("syrk", "host x1").estimate(8), 200);
 }
 
-TEST(PerformanceModel, KeepsNothingThatItOnlyRead) {
+TEST(PerformanceModel, StoreToCache_DoesNotOverwriteWithTimesOnlyRead) {
   const CacheFolder folder;
   PerformanceModel old, first, second, both;
   old.curve("gemm", "host x1").note(8, 1000);
@@ -348,33 +326,28 @@ TEST(PerformanceModel, KeepsNothingThatItOnlyRead) {
 
 std::string refusal(const std::string& text) {
   PerformanceModel models;
-  std::string message = "read";
-  try {
-    models.read(text, "here", "times");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-    message = error.what();
-  }
-  EXPECT_EQ(message == "read", models.text("here") != PerformanceModel().text("here"))
+  const std::string message =
+      thrown_by<Error>([&] { models.read(text, "here", "times"); }, WEIR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(message.empty(), models.text("here") != PerformanceModel().text("here"))
       << "nothing is added by what is refused";
   return message;
 }
 
-TEST(PerformanceModel, RefusesOtherVersions) {
+TEST(PerformanceModel, TextOfAnotherVersion_IsRefused) {
   const std::string message = "'times' has no performance models of this version: remove it";
   EXPECT_EQ(refusal(""), message);
   EXPECT_EQ(refusal("weir performance models 2\nhere\n"), message);
   EXPECT_EQ(refusal("#!/bin/sh\n"), message);
 }
 
-TEST(PerformanceModel, RefusesOtherMachines) {
+TEST(PerformanceModel, TextOfAnotherMachine_IsRefused) {
   EXPECT_EQ(refusal("weir performance models 1\nthere\nk\thost\t1\t1\t1\n"),
             "the models in 'times' are of another machine, 'there': remove the file");
 }
 
-TEST(PerformanceModel, RefusesBrokenLines) {
+TEST(PerformanceModel, MalformedLine_IsRefusedWithItsNumber) {
   const std::string start = "weir performance models 1\nhere\nk\thost\t1\t1\t1\n";
-  EXPECT_EQ(refusal(start), "read");
+  EXPECT_EQ(refusal(start), "");
   for (const char* line :
        {"", "k\thost\t1\t1", "k\thost\t1\t1\t1\t1", "\thost\t1\t1\t1", "k\thost\tx\t1\t1",
         "k\thost\t1 \t1\t1", "k\thost\t-1\t1\t1", "k\thost\t1\t0\t1", "k\thost\t1\t-1\t1",

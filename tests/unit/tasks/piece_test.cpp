@@ -43,7 +43,7 @@ std::set<const Piece*> peers_of(const Piece& piece) {
   return {piece.peers.begin(), piece.peers.end()};
 }
 
-TEST(Pieces, OneRegionIsOnePiece) {
+TEST(Pieces, SameRegionOfABuffer_IsTheSamePiece) {
   PieceTable table;
   const auto a = make_buffer(1, 100), b = make_buffer(2, 100);
   Piece& piece = table.find(*a, range(10, 20));
@@ -58,7 +58,7 @@ TEST(Pieces, OneRegionIsOnePiece) {
   EXPECT_FALSE(piece.valid_in(1));
 }
 
-TEST(Pieces, PeersShareAByteAndKnowEachOther) {
+TEST(Pieces, OverlappingPieces_ArePeersOfEachOther) {
   PieceTable table;
   const auto buffer = make_buffer(1, 1000), other = make_buffer(2, 1000);
   Piece& left = table.find(*buffer, range(0, 500));
@@ -70,7 +70,7 @@ TEST(Pieces, PeersShareAByteAndKnowEachOther) {
   EXPECT_EQ(peers_of(middle), (std::set<const Piece*>{&left, &right}));
 }
 
-TEST(Pieces, ColumnsOfAMatrixAreNoPeers) {
+TEST(Pieces, DisjointColumnsOfAMatrix_AreNotPeers) {
   PieceTable table;
   const auto buffer = make_buffer(1, 100);
   Piece& first = table.find(*buffer, rows(0, 2, 10, 10));
@@ -80,7 +80,7 @@ TEST(Pieces, ColumnsOfAMatrixAreNoPeers) {
   EXPECT_EQ(peers_of(second), (std::set<const Piece*>{&row}));
 }
 
-TEST(Pieces, SearchFindsExactlyWhatOverlaps) {
+TEST(Pieces, RandomRegions_SearchFindsExactlyTheOverlappingPieces) {
   std::mt19937 random(7);
   const auto below = [&](std::uint64_t limit) { return std::uint64_t{random()} % limit; };
   for (const std::size_t bytes : {1u, 7u, 255u, 256u, 300u, 5000u}) {
@@ -113,7 +113,7 @@ TEST(Pieces, SearchFindsExactlyWhatOverlaps) {
   }
 }
 
-TEST(Pieces, ForgottenBuffersHaveNone) {
+TEST(Pieces, ForgottenBuffer_HasNoPieces) {
   PieceTable table;
   const auto a = make_buffer(1, 100), b = make_buffer(2, 100);
   table.find(*a, range(0, 10));
@@ -128,7 +128,7 @@ TEST(Pieces, ForgottenBuffersHaveNone) {
 
 // ---- Expected uses -----------------------------------------------------------------------------
 
-TEST(Pieces, ExpectedUsesLeaveInAnyOrder) {
+TEST(Pieces, DeferredUsesRemovedInAnyOrder_KeepTheEarliestFirst) {
   DeferredUses expected;
   std::vector<DeferredUse> uses = {{1}, {2}, {3}, {4}};
   for (DeferredUse& use : uses) expected.push(use);
@@ -146,7 +146,7 @@ TEST(Pieces, ExpectedUsesLeaveInAnyOrder) {
   EXPECT_EQ(expected.first(), 1u);
 }
 
-TEST(Pieces, TasksAwaitThoseBeforeThemThatConflict) {
+TEST(Pieces, Task_DependsOnlyOnEarlierConflictingDeferredUses) {
   constexpr UseKind kinds[] = {UseKind::read, UseKind::write, UseKind::commute};
   for (const UseKind before : kinds) {
     for (const UseKind after : kinds) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "thrown.hpp"
 
 namespace weir::rt {
 namespace {
@@ -52,7 +53,7 @@ class Policies : public testing::Test {
   std::array<double, 8> places_{};
 };
 
-TEST_F(Policies, FinishTakesThePlaceThatIsDoneFirst) {
+TEST_F(Policies, Finish_ChoosesTheEarliestPredictedCompletion) {
   auto from = candidates(3);
   from[0].run_ns = 100, from[0].free_ns = 50;
   from[1].run_ns = 20, from[1].free_ns = 100;
@@ -64,14 +65,14 @@ TEST_F(Policies, FinishTakesThePlaceThatIsDoneFirst) {
   EXPECT_EQ(choose(*policy("finish"), from), 1u);  // copies do not hold up what waits for a core
 }
 
-TEST_F(Policies, FinishSparesTheLinks) {
+TEST_F(Policies, Finish_WeighsCopyTimeMoreThanRunTime) {
   auto from = candidates(2);
   from[0].run_ns = 20, from[1].run_ns = 10;
   EXPECT_EQ(choose(*policy("finish"), from, "t", {{}, {.copying_ns = 2}}), 1u);
   EXPECT_EQ(choose(*policy("finish"), from, "t", {{}, {.copying_ns = 3}}), 0u);
 }
 
-TEST_F(Policies, FinishLeavesATaskForAFullPlaceThatIsDoneFirst) {
+TEST_F(Policies, FullPlaceCompletesEarliest_FinishDefersTheTask) {
   auto from = candidates(2);
   from[0].run_ns = 10, from[1].run_ns = 100;
   from[0].full = true;
@@ -80,7 +81,7 @@ TEST_F(Policies, FinishLeavesATaskForAFullPlaceThatIsDoneFirst) {
   EXPECT_EQ(choose(*policy("finish"), from), 1u);
 }
 
-TEST_F(Policies, FinishMeasuresPlacesThatItDoesNotKnow) {
+TEST_F(Policies, UnmeasuredPlaces_FinishTriesTheLeastLoaded) {
   auto from = candidates(3);
   for (weir_candidate& each : from) each.run_ns = -1;
   from[0].run_ns = 1;
@@ -107,7 +108,7 @@ int tasks_until_tried(Policy& policy, const std::vector<weir_candidate>& from,
   return count;
 }
 
-TEST_F(Policies, FinishTriesAgainWhatItHasAvoided) {
+TEST_F(Policies, AvoidedPlace_FinishRetriesItWhenWorthItsCost) {
   using Source = PerformanceModel::Source;
   auto from = candidates(2);
   from[1].run_ns = 64'000;
@@ -126,7 +127,7 @@ TEST_F(Policies, FinishTriesAgainWhatItHasAvoided) {
       << "a place that is busy";
 }
 
-TEST_F(Policies, StealTakesRoomThenDataThenTheLeastLoad) {
+TEST_F(Policies, Steal_PrefersRoomThenLocalDataThenLowLoad) {
   auto from = candidates(3);
   from[0].missing_bytes = 8, from[1].missing_bytes = 4, from[2].missing_bytes = 4;
   from[1].cores = from[2].cores = 2;
@@ -140,7 +141,7 @@ TEST_F(Policies, StealTakesRoomThenDataThenTheLeastLoad) {
   EXPECT_TRUE(from[choose(*policy("steal"), from, "t")].full);
 }
 
-TEST_F(Policies, LocalityFollowsTheOwner) {
+TEST_F(Policies, Locality_ChoosesTheOwnerOfTheDataEvenWhenFull) {
   auto from = candidates(3);
   from[0].tasks = 2, from[1].tasks = 1, from[2].tasks = 3;
   EXPECT_EQ(choose(*policy("locality"), from, "t"), 1u);  // no place owns it: least load
@@ -150,7 +151,7 @@ TEST_F(Policies, LocalityFollowsTheOwner) {
   EXPECT_EQ(choose(*policy("locality"), from, "t"), 2u);  // it waits for the owner
 }
 
-TEST_F(Policies, StaticGivesSharesByWeight) {
+TEST_F(Policies, Static_DistributesByWeightAndReservesForFullPlaces) {
   auto from = candidates(2);
   from[0].weight = 3;
   const auto shares = policy("static");
@@ -161,14 +162,14 @@ TEST_F(Policies, StaticGivesSharesByWeight) {
   EXPECT_EQ(choices(*shares, from, 1), "1");
 }
 
-TEST_F(Policies, StaticCountsPlacesNotPositions) {
+TEST_F(Policies, Static_CountsTasksPerPlaceNotPerCandidateIndex) {
   const auto shares = policy("static");
   const auto all = candidates(2);
   EXPECT_EQ(choices(*shares, {all[1]}, 2), "00");
   EXPECT_EQ(choices(*shares, all, 3), "000");  // place 1 has had its share
 }
 
-TEST_F(Policies, RoundRobinTakesTurnsAndWaitsForAFullPlace) {
+TEST_F(Policies, RoundRobin_CyclesAndWaitsForAFullPlace) {
   auto from = candidates(3);
   const auto turns = policy("round-robin");
   EXPECT_EQ(choices(*turns, from, 4), "0120");
@@ -184,12 +185,12 @@ TEST_F(Policies, EveryPolicyTakesTheOnlyCandidate) {
   }
 }
 
-TEST_F(Policies, QueuesOfOnePolicyShareNothing) {
+TEST_F(Policies, TwoInstancesOfOnePolicy_ShareNoState) {
   EXPECT_EQ(choices(*policy("round-robin"), candidates(2), 1), "0");
   EXPECT_EQ(choices(*policy("round-robin"), candidates(2), 1), "0");
 }
 
-TEST_F(Policies, FunctionOfTheProgramGetsTaskCandidatesAndPayload) {
+TEST_F(Policies, RegisteredPolicy_GetsTaskCandidateCountAndPayload) {
   struct Seen {
     std::string task;
     std::size_t count = 0;
@@ -211,40 +212,28 @@ TEST_F(Policies, FunctionOfTheProgramGetsTaskCandidatesAndPayload) {
 
 // ---- Names -------------------------------------------------------------------------------------
 
-template <class Code>
-std::string error_of(weir_status expected, Code code) {
-  try {
-    code();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), expected);
-    return error.what();
-  }
-  return "no error";
-}
-
-TEST_F(Policies, UnknownNameIsToldTheNearest) {
-  EXPECT_EQ(error_of(WEIR_STATUS_NOT_FOUND, [&] { policy("localty"); }),
+TEST_F(Policies, UnknownName_ErrorSuggestsTheNearest) {
+  EXPECT_EQ(thrown_by<Error>([&] { policy("localty"); }, WEIR_STATUS_NOT_FOUND),
             "no policy 'localty' (did you mean 'locality'?); there is: finish, steal, locality, "
             "static, round-robin");
-  EXPECT_EQ(error_of(WEIR_STATUS_NOT_FOUND, [&] { policy("heft, please"); }),
+  EXPECT_EQ(thrown_by<Error>([&] { policy("heft, please"); }, WEIR_STATUS_NOT_FOUND),
             "no policy 'heft, please'; there is: finish, steal, locality, static, round-robin");
 }
 
-TEST_F(Policies, DescriptionsAreChecked) {
+TEST_F(Policies, RegistrationWithoutNameOrFunctionOrTwice_IsRefused) {
   weir_policy_options options = WEIR_POLICY_OPTIONS_INIT;
-  const auto add = [&] { table_.add(options); };
-  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add),
-            "weir_policy_options::name is NULL or empty");
+  const auto refusal = [&] {
+    return thrown_by<Error>([&] { table_.add(options); }, WEIR_STATUS_INVALID_ARGUMENT);
+  };
+  EXPECT_EQ(refusal(), "weir_policy_options::name is NULL or empty");
   options.name = "";
-  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add),
-            "weir_policy_options::name is NULL or empty");
+  EXPECT_EQ(refusal(), "weir_policy_options::name is NULL or empty");
   options.name = "steal";
-  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add), "policy 'steal' has no function");
+  EXPECT_EQ(refusal(), "policy 'steal' has no function");
   options.choose = [](const char*, const weir_candidate*, std::size_t, void*) -> std::size_t {
     return 0;
   };
-  EXPECT_EQ(error_of(WEIR_STATUS_INVALID_ARGUMENT, add),
-            "policy 'steal' is registered already: choose another name");
+  EXPECT_EQ(refusal(), "policy 'steal' is registered already: choose another name");
   EXPECT_EQ(table_.entries().size(), 5u);
 }
 

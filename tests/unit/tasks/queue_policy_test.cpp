@@ -1,37 +1,21 @@
 // How well policies of task queues divide work over modelled machines, in virtual time.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "modelled_machines.hpp"
+#include "surroundings.hpp"
 
 namespace weir_study {
 namespace {
 
 /// A cache folder of the test's own.
 class QueuePolicies : public testing::Test {
- protected:
-  QueuePolicies() {
-    const char* const before = std::getenv("XDG_CACHE_HOME");
-    if (before != nullptr) before_ = before;
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-  }
-  ~QueuePolicies() override {
-    before_.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", before_.c_str(), 1);
-    std::filesystem::remove_all(folder_);
-  }
-
- private:
-  const std::string folder_ =
-      testing::TempDir() + "weir_queue_policy_test_" + std::to_string(getpid());
-  std::string before_;
+  const weir::CacheFolder folder_;
 };
 
 /// Virtual time without what was learned at first, and without the first places that are tried
@@ -57,7 +41,7 @@ constexpr std::size_t kMachineStep = 8;  // virtual times are the same, and take
 constexpr std::size_t kMachineStep = 1;
 #endif
 
-TEST_F(QueuePolicies, FinishIsAtLeastAsGoodAsTheOthers) {
+TEST_F(QueuePolicies, ModelledMachines_FinishIsWithin7PercentOfTheBestPolicy) {
   const Problem problems[] = {
       {false, 4096, 128}, {false, 4096, 512}, {true, 4096, 256}, {true, 4096, 512}};
   const std::vector<Machine> all = machines();
@@ -75,7 +59,7 @@ TEST_F(QueuePolicies, FinishIsAtLeastAsGoodAsTheOthers) {
 }
 
 /// The weight of copies kept strips on one place, whose neighbour was idle in each step.
-TEST_F(QueuePolicies, FinishMovesDataThatEachStepUsesAgain) {
+TEST_F(QueuePolicies, IterativeStencil_FinishIsWithin10PercentOfTheBestPolicy) {
   const Machine machines[] = {{"1 + 1, slow link", {{1, 1}, {1, 1, 1}}},
                               {"1 + 1, faster link", {{1, 1}, {1, 1, 4}}},
                               {"1 + 1:4, slow link", {{1, 1}, {1, 4, 1}}}};
@@ -107,7 +91,7 @@ double share_of_first(const weir::Queue& queue) {
 
 constexpr Problem kProduct{false, 4096, 128};
 
-TEST_F(QueuePolicies, FinishComesBackToAPlaceThatWasSlowInAnEarlierRun) {
+TEST_F(QueuePolicies, PlaceSlowInAnEarlierRun_GetsTasksFromFinishAgain) {
   const std::string first = Processor{8, 20}.domain(), second = Processor{8, 21}.domain();
   Study(first, "finish", true).run(Problem{false, 4096, 128, 44});
   Study(second, "finish", true).run(kProduct);
@@ -116,7 +100,7 @@ TEST_F(QueuePolicies, FinishComesBackToAPlaceThatWasSlowInAnEarlierRun) {
   EXPECT_GT(share_of_first(study.queue()), 25) << "of two places that are about equally fast";
 }
 
-TEST_F(QueuePolicies, FinishDoesNotTrustTimesOfOtherSizes) {
+TEST_F(QueuePolicies, PlaceMeasuredAtOtherSizesOnly_StillGetsTasksFromFinish) {
   const Processor host{28, 32.2}, card{60, 16.5, 6.5, 15, "half"};
   Study study(card.domain() + "," + host.domain(), "finish", true);
   study.run(Problem{false, 4096, 256});
@@ -129,7 +113,7 @@ TEST_F(QueuePolicies, FinishDoesNotTrustTimesOfOtherSizes) {
   EXPECT_GT(share_of_first(study.queue()), 30) << "half of the speed";
 }
 
-TEST_F(QueuePolicies, APlaceThatIsFarTooSlowCostsLittle) {
+TEST_F(QueuePolicies, FarSlowerSecondPlace_CostsAtMost4Percent) {
   const Machine alone{"", {{8, 20}}}, both{"", {{8, 20}, {1, 0.02}}};
   EXPECT_LE(seconds(both, kProduct, "finish"), 1.04 * seconds(alone, kProduct, "finish"));
 }
@@ -167,14 +151,14 @@ double seconds_of_teams(const char* policy) {
   return std::chrono::duration<double>(runtime.now() - start).count();
 }
 
-TEST_F(QueuePolicies, TasksThatTakeAWholePlaceAreSharedByAllPlaces) {
+TEST_F(QueuePolicies, ParallelTasks_AreSpreadOverAllPlacesByEachPolicy) {
   const double round_robin = seconds_of_teams("round-robin");
   for (const char* policy : {"finish", "steal", "locality", "static"}) {
     EXPECT_LE(seconds_of_teams(policy), 1.1 * round_robin) << policy;
   }
 }
 
-TEST_F(QueuePolicies, InfoSaysWhyAPlaceGotNothing) {
+TEST_F(QueuePolicies, PlaceWithoutTasks_QueueInfoGivesTheReason) {
   const Study study(
       "sim:clock=virtual,gflops=1,kernels=skip,sim:clock=virtual,gflops=1,kernels=skip", "static");
   EXPECT_EQ(study.queue().info().remarks, nullptr) << "there was no task";
@@ -191,7 +175,7 @@ TEST_F(QueuePolicies, InfoSaysWhyAPlaceGotNothing) {
   EXPECT_EQ(study.queue().info().remarks, nullptr);
 }
 
-TEST_F(QueuePolicies, InfoNamesTheTimesThatAPolicyWentBy) {
+TEST_F(QueuePolicies, PlaceAvoidedByTimesOfEarlierQueue_QueueInfoNamesThem) {
   const Machine machine{"", {{1, 1}, {1, 0.0001}}};
   {
     const Study measured(machine.domains(), "round-robin", true);

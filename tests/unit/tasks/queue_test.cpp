@@ -2,14 +2,11 @@
 #include <weir/queue.h>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -18,6 +15,8 @@
 #include <vector>
 
 #include "gate.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 
 namespace weir {
 namespace {
@@ -34,18 +33,7 @@ Queue make_queue(const Runtime& runtime, const char* policy = nullptr) {
   return runtime.queue(options);
 }
 
-/// "STATUS: message" of the Error that code throws, "OK" without one.
-template <class Code>
-std::string failure_of(Code code) {
-  try {
-    code();
-    return "OK";
-  } catch (const Error& error) {
-    return weir_status_name(error.status()) + std::string(": ") + error.what();
-  }
-}
-
-/// The same of an event that is complete.
+/// "STATUS: message" of an event that is complete.
 std::string end_of(const Event& event) {
   const weir_event_info info = event.info();
   EXPECT_TRUE(info.complete);
@@ -137,7 +125,7 @@ TEST(Queues, EveryPolicyGivesTheSequentialResult) {
   }
 }
 
-TEST(Queues, DataLargerThanTheMemoryOfACard) {
+TEST(Queues, DataLargerThanDeviceMemory_GivesTheSequentialResult) {
   constexpr std::size_t kTiles = 16, kTile = 256;  // 16 KiB
   for (const char* domains : {"sim:cores=1,gbps=1000,latency_us=0,memory=4KiB",
                               "host:cores=1,sim:cores=1,gbps=1000,latency_us=0,memory=4KiB",
@@ -148,7 +136,7 @@ TEST(Queues, DataLargerThanTheMemoryOfACard) {
   }
 }
 
-TEST(Queues, RegionsThatOverlapMeet) {
+TEST(Queues, OverlappingRegionsOnTwoDomains_StayCoherent) {
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
   const Buffer buffer = runtime.buffer(8 * sizeof(int));
@@ -180,7 +168,7 @@ void add_to_cells(const Call& call) {
   }
 }
 
-TEST(Queues, ManyArgumentsOfAllShapesReachTheirTask) {
+TEST(Queues, OperandsOfAllShapesAndTheirScalars_ReachTheKernel) {
   constexpr std::size_t kSide = 6, kCells = kSide * kSide * kSide, kRow = kSide * sizeof(int);
   const weir_region shapes[] = {
       {kRow * kSide + sizeof(int), {3 * sizeof(int), 4, 2}, {kRow, kRow * kSide * 2}},
@@ -220,7 +208,7 @@ TEST(Queues, ManyArgumentsOfAllShapesReachTheirTask) {
   }
 }
 
-TEST(Queues, CommutingTasksAddUp) {
+TEST(Queues, CommutingTasks_LoseNoUpdate) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
     const Runtime runtime(domains);
@@ -268,7 +256,7 @@ std::vector<double> reduced(const char* domains, std::size_t places, const char*
   return {sums.data<double>(), sums.data<double>() + 3};
 }
 
-TEST(Queues, ReductionsGiveTheSameBitsWhereverTheyRun) {
+TEST(Queues, Reduction_IsBitwiseEqualForAllPoliciesAndPlaces) {
   const std::vector<double> one = reduced("host:cores=2", 1, "finish");
   EXPECT_NEAR(one[0], 1 + 7.485470860550345, 1e-12);
   EXPECT_EQ(one, std::vector<double>(3, one[0]));
@@ -278,7 +266,7 @@ TEST(Queues, ReductionsGiveTheSameBitsWhereverTheyRun) {
   }
 }
 
-TEST(Queues, TasksOfAReductionRunAtTheSameTime) {
+TEST(Queues, TasksOfOneReduction_RunConcurrently) {
   const Runtime runtime("host:cores=2");
   const Queue queue = make_queue(runtime);
   const Buffer sum = runtime.buffer(sizeof(double), "sum");
@@ -296,7 +284,7 @@ TEST(Queues, TasksOfAReductionRunAtTheSameTime) {
   EXPECT_EQ(sum.data<double>()[0], 2);
 }
 
-TEST(Queues, ReductionsHaveAnIdentityAndKernelsOfTheirOwn) {
+TEST(Queues, ReductionsWithOwnInitAndCombineKernels_GiveExactResults) {
   for (const char* domains : {"host:cores=2", kHostAndCard}) {
     SCOPED_TRACE(domains);
     const Runtime runtime(domains);
@@ -362,19 +350,14 @@ TEST(Queues, FailedTaskOfAReductionPoisonsItsResultOnly) {
   }
 }
 
-TEST(Queues, ReductionsThatMakeNoSenseAreRefused) {
+TEST(Queues, ReductionWithoutCombineOrWithOverlap_IsRefused) {
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
   const Buffer x = runtime.buffer(4 * sizeof(double), "x");
   const Kernel sum = make_sum(runtime);
   const auto refusal = [&](std::initializer_list<Operand> operands, const weir_kernel* combine) {
-    try {
-      queue.submit(sum, operands, {}, {.combine = combine});
-    } catch (const Error& error) {
-      EXPECT_EQ(error.status(), WEIR_STATUS_INVALID_ARGUMENT);
-      return std::string(error.what());
-    }
-    return std::string();
+    return thrown_by([&] { queue.submit(sum, operands, {}, {.combine = combine}); },
+                     WEIR_STATUS_INVALID_ARGUMENT);
   };
   EXPECT_EQ(refusal({reduce(x.all())}, nullptr),
             "task 'sum' of queue 'q' reduces into buffer 'x' without a kernel `combine`");
@@ -401,7 +384,7 @@ TEST(Queues, CancelDropsPartialResults) {
   EXPECT_EQ(sum.data<double>()[0], 1);
 }
 
-TEST(Queues, BufferDestroyedWithPartialResults) {
+TEST(Queues, BufferDestroyedDuringReduction_CombinesPartialResultsFirst) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     const Runtime runtime(domains);
     const Queue queue = make_queue(runtime);
@@ -418,7 +401,7 @@ TEST(Queues, BufferDestroyedWithPartialResults) {
   }
 }
 
-TEST(Queues, ThreadsSubmitTogether) {
+TEST(Queues, ConcurrentSubmits_RunEveryTask) {
   constexpr int kThreads = 4, kEach = 200;
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
@@ -442,7 +425,7 @@ TEST(Queues, ThreadsSubmitTogether) {
   for (std::size_t i = 0; i < kThreads; ++i) EXPECT_EQ(cells.data<std::uint32_t>()[i], expected);
 }
 
-TEST(Queues, CallbacksSubmitMore) {
+TEST(Queues, TaskSubmittedByACallback_Runs) {
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
   const Buffer buffer = runtime.buffer(sizeof(int));
@@ -460,7 +443,7 @@ TEST(Queues, CallbacksSubmitMore) {
 
 // ---- Where and when ----------------------------------------------------------------------------
 
-TEST(Queues, TasksRunWhereTheyAreToldTo) {
+TEST(Queues, TaskWithPlaceOrDomains_RunsThere) {
   const Runtime runtime(kHostAndCard);
   const Place host = runtime.domain(0).place(), card = runtime.domain(1).place();
   weir_place* const places[] = {host.handle(), card.handle()};
@@ -486,7 +469,7 @@ TEST(Queues, TasksRunWhereTheyAreToldTo) {
   EXPECT_EQ(shares[1].bytes_out, 16u);
 }
 
-TEST(Queues, WeightsDivideTheTasks) {
+TEST(Queues, WeightsUnderStaticPolicy_DivideTasksInProportion) {
   const Runtime runtime("sim:cores=1,clock=virtual,sim:cores=1,clock=virtual");
   const double weights[] = {3, 1};
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
@@ -505,7 +488,7 @@ TEST(Queues, WeightsDivideTheTasks) {
   EXPECT_EQ(queue.shares()[1].tasks, 25u);
 }
 
-TEST(Queues, TasksOfHighPriorityComeFirst) {
+TEST(Queues, BusyDevicePlace_RunsDeferredTasksByPriority) {
   Held held;
   const Runtime runtime(kCard);
   const Queue queue = make_queue(runtime);
@@ -525,7 +508,7 @@ TEST(Queues, TasksOfHighPriorityComeFirst) {
   EXPECT_EQ(order, ".....hhhnnnlll");
 }
 
-TEST(Queues, TasksOfHighPriorityComeFirstOnTheOnlyPlace) {
+TEST(Queues, DirectQueue_RunsReadyTasksByPriority) {
   Held first, last;
   const Runtime runtime("host:cores=2");
   const Queue queue = make_queue(runtime);
@@ -595,7 +578,7 @@ TEST(Queues, AcquireWaitsForItsRegionOnly) {
 }
 
 /// All places have enough to do, so most tasks have none.
-TEST(Queues, AcquireDoesNotWaitForPlacesOfOtherTasks) {
+TEST(Queues, DeferredTasksOfOtherData_AcquireDoesNotWaitForThem) {
   Held held;
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime, "round-robin");
@@ -614,7 +597,7 @@ TEST(Queues, AcquireDoesNotWaitForPlacesOfOtherTasks) {
 }
 
 /// A thread that polls with no time to wait gets the answer in the end.
-TEST(Queues, AnswerThoseWhoAskAgainAndAgain) {
+TEST(Queues, ZeroTimeoutAfterCompletion_AcquireAndSynchronizeSucceed) {
   using std::chrono::nanoseconds;
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
@@ -631,7 +614,7 @@ TEST(Queues, AnswerThoseWhoAskAgainAndAgain) {
   }
 }
 
-TEST(Queues, AcquireOfWhatNoTaskNamedIsAtOnce) {
+TEST(Queues, AcquireAndFlushOfUnusedBuffer_DoNotHang) {
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
   const Buffer buffer = runtime.buffer(16);
@@ -663,7 +646,7 @@ class BadTasks : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Queues, BadTasks, testing::Values("host:cores=1", kHostAndCard),
                          [](const auto& info) { return info.index == 0 ? "direct" : "two"; });
 
-TEST_P(BadTasks, WithoutAQueueOrATask) {
+TEST_P(BadTasks, NullQueueOrTask_IsRefused) {
   EXPECT_EQ(weir_queue_submit(nullptr, &task_, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
   EXPECT_TRUE(contains(weir_last_error(), "queue is NULL"));
   EXPECT_EQ(weir_queue_submit(queue_.handle(), nullptr, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
@@ -673,7 +656,7 @@ TEST_P(BadTasks, WithoutAQueueOrATask) {
   weir_queue_destroy(nullptr);
 }
 
-TEST_P(BadTasks, WithoutAKernel) {
+TEST_P(BadTasks, NullOrUnknownKernel_IsRefused) {
   task_.kernel = nullptr;
   EXPECT_TRUE(contains(submit(), "invalid_argument: "));
   EXPECT_TRUE(contains(submit(), "kernel is NULL"));
@@ -682,12 +665,12 @@ TEST_P(BadTasks, WithoutAKernel) {
   EXPECT_TRUE(contains(submit(), "did you mean 'add'?"));
 }
 
-TEST_P(BadTasks, WithAPriorityOutOfRange) {
+TEST_P(BadTasks, PriorityOutOfRange_IsRefused) {
   task_.priority = 2;
   EXPECT_EQ(submit(), "invalid_argument: priority 2 of a task is not -1, 0 or 1");
 }
 
-TEST_P(BadTasks, ThatMayRunNowhere) {
+TEST_P(BadTasks, DomainsOrPlaceOutsideTheQueue_AreRefused) {
   task_.domains = std::uint64_t{1} << 7;
   EXPECT_EQ(submit(),
             "invalid_argument: task 'add' may run on no place of queue 'q': its domains and its "
@@ -698,7 +681,7 @@ TEST_P(BadTasks, ThatMayRunNowhere) {
   EXPECT_TRUE(contains(submit(), "may run on no place of queue 'q'"));
 }
 
-TEST_P(BadTasks, WithOperandsOrScalarsAsNull) {
+TEST_P(BadTasks, NullOperandsOrScalars_AreRefused) {
   task_.operand_count = 2;
   EXPECT_TRUE(contains(submit(), "invalid_argument: "));
   EXPECT_TRUE(contains(submit(), "NULL"));
@@ -708,7 +691,7 @@ TEST_P(BadTasks, WithOperandsOrScalarsAsNull) {
   EXPECT_TRUE(contains(submit(), "NULL"));
 }
 
-TEST_P(BadTasks, WithAnOperandThatIsNotThere) {
+TEST_P(BadTasks, InvalidRegionAccessOrBuffer_IsRefused) {
   weir_operand operand = {buffer_.handle(), weir_region_range(8, 9), WEIR_ACCESS_READ};
   task_.operands = &operand;
   task_.operand_count = 1;
@@ -727,7 +710,7 @@ TEST_P(BadTasks, WithAnOperandThatIsNotThere) {
   EXPECT_EQ(submit(), "invalid_argument: buffer 'gone' has been destroyed");
 }
 
-TEST_P(BadTasks, OfAnotherRuntime) {
+TEST_P(BadTasks, BufferOrKernelOfAnotherRuntime_IsRefused) {
   const Runtime other("host:cores=1");
   const Buffer foreign = other.buffer(16, "foreign");
   const weir_operand operand = {foreign.handle(), weir_region_range(0, 8), WEIR_ACCESS_READ};
@@ -740,7 +723,7 @@ TEST_P(BadTasks, OfAnotherRuntime) {
   EXPECT_TRUE(contains(submit(), "invalid_argument: kernel 'add' belongs to another runtime"));
 }
 
-TEST_P(BadTasks, LeaveTheQueueAsItWas) {
+TEST_P(BadTasks, RefusedTask_LeavesTheQueueUsable) {
   task_.priority = 9;
   EXPECT_NE(submit(), "OK");
   queue_.submit(add_, {readwrite(buffer_.all())}, {4});
@@ -749,7 +732,7 @@ TEST_P(BadTasks, LeaveTheQueueAsItWas) {
   EXPECT_EQ(queue_.info().submitted, queue_.info().completed);
 }
 
-TEST_P(BadTasks, AccessOfTheProgram) {
+TEST_P(BadTasks, AcquireWithInvalidAccessOrNullBuffer_IsRefused) {
   const auto acquire = [&](weir_access access) {
     return failure_of([&] { queue_.acquire(buffer_.all(), access); });
   };
@@ -785,7 +768,7 @@ TEST(Queues, KernelWithoutCodeForThePlacesIsRefused) {
   EXPECT_TRUE(contains(failure, "kernel 'gpu.only' has code for cuda: allow such a domain"));
 }
 
-TEST(Queues, OperandsLargerThanEveryMemoryAreRefusedWithTheLargest) {
+TEST(Queues, OperandsLargerThanEveryMemory_ErrorNamesTheLargestMemory) {
   const Runtime runtime("sim:cores=1,memory=1KiB,sim:cores=1,memory=1536");
   const Queue queue = make_queue(runtime);
   const Buffer buffer = runtime.buffer(2048);
@@ -810,7 +793,7 @@ TEST(Queues, OverlappingOperandsThatAreWrittenAreRefusedOnDevices) {
                        "its own does not take; name disjoint regions or allow the host"));
 }
 
-TEST(Queues, BadOptionsAreRefused) {
+TEST(Queues, InvalidPolicyWeightsOrPlaces_AreRefused) {
   const Runtime runtime(kHostAndCard), other("host:cores=1");
   weir_queue_options options = WEIR_QUEUE_OPTIONS_INIT;
   options.name = "q";
@@ -848,7 +831,7 @@ TEST(Queues, BadOptionsAreRefused) {
   EXPECT_EQ(weir_queue_create(runtime.handle(), &options, nullptr), WEIR_STATUS_INVALID_ARGUMENT);
 }
 
-TEST(Queues, HandleOfADestroyedQueueIsKnown) {
+TEST(Queues, DestroyedQueueHandle_IsRefusedByName) {
   const Runtime runtime("host:cores=1");
   weir_queue* handle = nullptr;
   {
@@ -873,7 +856,7 @@ void add_policy(const Runtime& runtime, const char* name, Choose& choose) {
   check(weir_policy_register(runtime.handle(), &options));
 }
 
-TEST(Queues, PolicyOfTheProgramDecides) {
+TEST(Queues, RegisteredPolicy_ChoosesThePlace) {
   std::vector<std::string> asked;
   auto choose = [&](const char* task, const weir_candidate* candidates, std::size_t count) {
     asked.emplace_back(task);
@@ -902,7 +885,7 @@ auto choose_badly = [](const char* task, const weir_candidate*, std::size_t) {
   return std::string(task) == "bad" ? std::size_t{17} : std::size_t{0};
 };
 
-TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
+TEST(Queues, InvalidPolicyChoice_FailsOnlyThatTaskAndItsDependents) {
   const Runtime runtime(kHostAndCard);
   add_policy(runtime, "odd", choose_badly);
   const Queue queue = make_queue(runtime, "odd");
@@ -924,7 +907,7 @@ TEST(Queues, NonsenseOfAPolicyFailsThatTaskOnly) {
 }
 
 /// Also where a device has the newest contents of bytes that it was to write.
-TEST(Queues, TaskWithoutAPlaceFailsWhatOverlaps) {
+TEST(Queues, TaskFailedWithoutAPlace_PoisonsOverlappingTasks) {
   const Runtime runtime(kHostAndCard);
   add_policy(runtime, "odd", choose_badly);
   const Queue queue = make_queue(runtime, "odd");
@@ -940,7 +923,7 @@ TEST(Queues, TaskWithoutAPlaceFailsWhatOverlaps) {
 }
 
 /// A task that writes after a task without a place waits for the writer before that.
-TEST(Queues, TaskWithoutAPlaceHidesNoWriter) {
+TEST(Queues, WriterAfterTaskWithoutPlace_WaitsForTheEarlierWriter) {
   Held held;
   const Runtime runtime(kHostAndCard);
   add_policy(runtime, "odd", choose_badly);
@@ -962,7 +945,7 @@ TEST(Queues, TaskWithoutAPlaceHidesNoWriter) {
   EXPECT_TRUE(contains(failure_of([&] { queue.synchronize(); }), "for task 'bad'"));
 }
 
-TEST(Queues, PolicyThatAlwaysPutsOffFailsItsTasks) {
+TEST(Queues, PolicyThatAlwaysDefers_FailsTheTask) {
   auto choose = [](const char* task, const weir_candidate*, std::size_t) {
     return std::string(task) == "never" ? WEIR_POLICY_LATER : std::size_t{0};
   };
@@ -1006,7 +989,7 @@ TEST(Queues, PolicyMaySubmitButNotWait) {
   EXPECT_EQ(waited, "busy: a kernel or callback must not synchronise queue 'q'");
 }
 
-TEST(Queues, CancelReachesATaskThatIsBeingBound) {
+TEST(Queues, CancelDuringBindingOfATask_CancelsThatTask) {
   for (const char* domains : {kHostAndCard, kCard}) {
     SCOPED_TRACE(domains);
     Held held;
@@ -1032,11 +1015,8 @@ TEST(Queues, CancelReachesATaskThatIsBeingBound) {
   }
 }
 
-TEST(Queues, TimesAreKeptForTheNextQueue) {
-  const std::string folder = testing::TempDir() + "weir_queue_test_" + std::to_string(getpid());
-  const char* const before = std::getenv("XDG_CACHE_HOME");
-  const std::string old = before != nullptr ? before : "";
-  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+TEST(Queues, MeasuredTimes_AreKnownToTheNextQueueUnlessNoModels) {
+  const CacheFolder folder;
   std::vector<bool> known;
   auto choose = [&](const char*, const weir_candidate* candidates, std::size_t) {
     known.push_back(candidates[0].run_ns >= 0);
@@ -1053,8 +1033,6 @@ TEST(Queues, TimesAreKeptForTheNextQueue) {
     runtime.queue(options).submit(add, {readwrite(buffer.all())}, {1});
   }
   EXPECT_EQ(known, (std::vector<bool>{false, true, false}));
-  before != nullptr ? setenv("XDG_CACHE_HOME", old.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
-  std::filesystem::remove_all(folder);
 }
 
 // ---- Failures ----------------------------------------------------------------------------------
@@ -1063,7 +1041,7 @@ Kernel make_throw(const Runtime& runtime) {
   return runtime.kernel("throw", [](const Call&) { throw std::runtime_error("no luck"); });
 }
 
-TEST(Queues, FailedTaskPoisonsItsDependentsAndNamesItself) {
+TEST(Queues, FailedTask_PoisonsDependentsAndIsNamedInTheirErrors) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
     const Runtime runtime(domains);
@@ -1113,7 +1091,7 @@ TEST(Queues, FirstFailureInProgramOrderIsReported) {
   queue.synchronize();
 }
 
-TEST(Queues, AFailureOutlivesTheTimeoutOfTheRuntime) {
+TEST(Queues, RuntimeSynchronizeThatTimesOut_KeepsTheFailure) {
   Gate gate;
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
@@ -1131,7 +1109,7 @@ TEST(Queues, AFailureOutlivesTheTimeoutOfTheRuntime) {
 }
 
 /// The copy home fails, and its stream says so, before the time is over for another.
-TEST(Queues, AFailedCopyOutlivesTheTimeoutOfTheQueue) {
+TEST(Queues, QueueSynchronizeThatTimesOut_KeepsTheFailureOfACopy) {
   Held first, second;
   const Runtime runtime(
       "sim:cores=1,gbps=1000,latency_us=0,fail_copy=1,sim:cores=1,gbps=1000,latency_us=0");
@@ -1174,7 +1152,7 @@ TEST(Queues, AcquireReportsTheFailureOfItsWriter) {
   }
 }
 
-TEST(Queues, CancelEndsWhatHasNotStarted) {
+TEST(Queues, Cancel_EndsTasksNotStartedAndQueueStaysUsable) {
   for (const char* domains : {"host:cores=1", kCard}) {
     SCOPED_TRACE(domains);
     Held held;
@@ -1201,7 +1179,7 @@ TEST(Queues, CancelEndsWhatHasNotStarted) {
 }
 
 /// Those behind the few that the place has taken, too, while the first one runs.
-TEST(Queues, CancelEndsTasksWithoutAPlaceAtOnce) {
+TEST(Queues, Cancel_EndsDeferredTasksWhileAnotherRuns) {
   Held held;
   const Runtime runtime(kCard);
   const Queue queue = make_queue(runtime);
@@ -1218,7 +1196,7 @@ TEST(Queues, CancelEndsTasksWithoutAPlaceAtOnce) {
 }
 
 /// What a task that ran has left comes home, and tasks that come later find it.
-TEST(Queues, CancelLosesNothingAndPoisonsNothing) {
+TEST(Queues, Cancel_KeepsResultOfRunningTaskAndPoisonsNone) {
   std::atomic<bool> started{false}, open{false};
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
@@ -1243,7 +1221,7 @@ TEST(Queues, CancelLosesNothingAndPoisonsNothing) {
   EXPECT_EQ(buffer.data<int>()[0], 6);
 }
 
-TEST(Queues, KernelsMustNotWait) {
+TEST(Queues, KernelThatWaitsForItsQueue_GetsBusy) {
   for (const char* domains : {"host:cores=1", kHostAndCard}) {
     SCOPED_TRACE(domains);
     const Runtime runtime(domains);
@@ -1264,7 +1242,7 @@ TEST(Queues, KernelsMustNotWait) {
 
 // ---- Endings -----------------------------------------------------------------------------------
 
-TEST(Queues, DestroyedWithTasksInFlight) {
+TEST(Queues, QueueDestroyedWithTasksInFlight_CompletesThemFirst) {
   for (const char* domains : {"host:cores=1", kCard, kHostAndCard}) {
     SCOPED_TRACE(domains);
     const Runtime runtime(domains);
@@ -1284,7 +1262,7 @@ TEST(Queues, DestroyedWithTasksInFlight) {
   }
 }
 
-TEST(Queues, BuffersDestroyedWithTasksInFlight) {
+TEST(Queues, BufferDestroyedWithTasksInFlight_CompletesThemFirst) {
   for (const char* domains : {"host:cores=1", kCard, kHostAndCard}) {
     SCOPED_TRACE(domains);
     const Runtime runtime(domains);
@@ -1303,7 +1281,7 @@ TEST(Queues, BuffersDestroyedWithTasksInFlight) {
   }
 }
 
-TEST(Queues, BufferOfAFailedTaskDestroyed) {
+TEST(Queues, BufferOfFailedTaskDestroyed_FailureIsReportedOnce) {
   const Runtime runtime(kHostAndCard);
   const Queue queue = make_queue(runtime);
   {
@@ -1315,7 +1293,7 @@ TEST(Queues, BufferOfAFailedTaskDestroyed) {
 }
 
 /// The task that runs ends only because the deferred one is cancelled.
-TEST(Queues, RuntimeCancelsTheirTasksWhenItsTimeIsOver) {
+TEST(Queues, RuntimeShutdownTimeout_CancelsDeferredTasks) {
   std::atomic<bool> open{false};
   std::atomic<int> ended{-1};
   auto choose = [](const char* task, const weir_candidate*, std::size_t) {
@@ -1339,7 +1317,7 @@ TEST(Queues, RuntimeCancelsTheirTasksWhenItsTimeIsOver) {
   EXPECT_EQ(ended, WEIR_STATUS_CANCELLED);
 }
 
-TEST(Queues, RuntimeTakesItsQueuesWithIt) {
+TEST(Queues, RuntimeDestroyed_CompletesTasksOfItsQueues) {
   std::vector<int> values(4);
   weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
   options.domains = kHostAndCard;

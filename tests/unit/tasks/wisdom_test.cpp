@@ -2,45 +2,33 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "base/cache.hpp"
 #include "base/error.hpp"
+#include "surroundings.hpp"
 
 namespace weir::rt {
 namespace {
 
-namespace fs = std::filesystem;
-
 class WisdomTest : public testing::Test {
  protected:
-  WisdomTest() {
-    std::string made = fs::temp_directory_path() / "weir-wisdom-XXXXXX";
-    folder_ = mkdtemp(made.data());
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-  }
-  ~WisdomTest() override {
-    fs::remove_all(folder_);
-    unsetenv("XDG_CACHE_HOME");
-  }
-
   /// Replaces the contents of the only file by what change(contents) returns, with its checksum.
   template <class Change>
   void rewrite(const Change& change) const {
-    const auto file = *fs::directory_iterator(folder_ / "weir" / "wisdom");
+    const auto file = *std::filesystem::directory_iterator(folder_.path("weir/wisdom"));
     const std::string key = file.path().filename();
     const Cache cache("wisdom");
     cache.write(key, change(*cache.read(key)));
   }
 
-  fs::path folder_;
+  const CacheFolder folder_;
   const Wisdom wisdom_{"machine", "host", "sort", 64};
   const Division division_{3, 2, 9, 4, 1.0 / 3, "finish"};
 };
 
-TEST_F(WisdomTest, KeepsAllDigits) {
+TEST_F(WisdomTest, StoredDivision_IsFoundWithAllDigits) {
   EXPECT_FALSE(wisdom_.find());
   wisdom_.keep(division_);
   EXPECT_EQ(wisdom_.find(), division_);
@@ -48,7 +36,7 @@ TEST_F(WisdomTest, KeepsAllDigits) {
   EXPECT_EQ(wisdom_.find(), (Division{SIZE_MAX, 1, 0, 1, 0, ""}));
 }
 
-TEST_F(WisdomTest, IsOfOneMachineListOfDomainsProblemAndClassOfSizes) {
+TEST_F(WisdomTest, OtherMachineDomainsProblemOrSizeClass_IsNotFound) {
   wisdom_.keep(division_);
   EXPECT_TRUE(Wisdom("machine", "host", "sort", 90).find());
   EXPECT_FALSE(Wisdom("machine", "host", "sort", 91).find());
@@ -58,7 +46,7 @@ TEST_F(WisdomTest, IsOfOneMachineListOfDomainsProblemAndClassOfSizes) {
   EXPECT_THROW(Wisdom("machine", "host", "so\nrt", 64), Error);
 }
 
-TEST_F(WisdomTest, WhatCannotBeIsNotFound) {
+TEST_F(WisdomTest, DamagedOrImpossibleEntry_IsNotFound) {
   const std::string numbers = "3 2 9 4 0.3333333333333333 finish";
   for (const std::string bad :
        {"", "3", "3 2 9 ", "3 2 9 1 ", "0 2 9 1 1 ", "3 0 9 1 1 ", "3 2 9 0 1 ", "3 2 9 1 -1 ",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -16,6 +15,8 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "base/error.hpp"
+#include "surroundings.hpp"
+#include "thrown.hpp"
 #include "trace/export.hpp"
 #include "trace/sketch.hpp"
 
@@ -24,27 +25,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-class ExportTest : public testing::Test {
+class ExportTest : public testing::Test, public TemporaryFolder {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "weir_trace_export";
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const char* name) const { return folder_ / name; }
   std::string written(const Recording& recording, const char* name) const {
     write_file(recording, path(name));
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  std::size_t files() const {
-    const std::filesystem::directory_iterator first(folder_);
-    return static_cast<std::size_t>(std::distance(first, {}));
-  }
-
-  std::filesystem::path folder_;
 };
 
 /// Two domains: a transfer into the one feeds a computation on its second core; a marker there is
@@ -146,7 +133,7 @@ TEST_F(ExportTest, ChromeSortsCoresBeforeLinksBeforeSyncs) {
                                               "sim:0: sync", "host: host/p0", "host: sync"}));
 }
 
-TEST_F(ExportTest, ChromeNumbersProcessesAndThreadsSeparately) {
+TEST_F(ExportTest, ChromeProcessAndThreadIds_AreUniqueAndNotZero) {
   const Json trace = Json::parse(written(example(), "t.json"));
   std::set<int> numbers;
   for (const Json& event : events(trace, "M")) {
@@ -181,7 +168,7 @@ TEST_F(ExportTest, ChromeDrawsAnArrowForEachDependenceThatIsRecorded) {
 }
 
 /// What viewers rely on to find the slice that an arrow belongs to.
-TEST_F(ExportTest, ChromeWritesArrowsWhileTheirSliceIsTheLatestOfItsRow) {
+TEST_F(ExportTest, ChromeEvents_AreSortedSoThatArrowsFollowTheirSlices) {
   const Json trace = Json::parse(written(example(), "t.json"));
   std::map<std::string, std::string> latest;
   std::map<int, std::string> start_of;
@@ -200,19 +187,19 @@ TEST_F(ExportTest, ChromeWritesArrowsWhileTheirSliceIsTheLatestOfItsRow) {
                                            "dgemm > dtrsm"}));
 }
 
-TEST_F(ExportTest, ChromeTellsHowManyWereDropped) {
+TEST_F(ExportTest, DroppedActions_AreCountedInTheChromeTrace) {
   const Json trace = Json::parse(written(example(), "t.json"));
   EXPECT_EQ(trace["otherData"]["actions"], 5);
   EXPECT_EQ(trace["otherData"]["dropped_actions"], 3);
 }
 
-TEST_F(ExportTest, AnEmptyRecordingIsAValidFile) {
+TEST_F(ExportTest, EmptyRecording_GivesAValidChromeTrace) {
   const Json trace = Json::parse(written({}, "t.json"));
   EXPECT_TRUE(events(trace, "X").empty());
   EXPECT_EQ(trace["otherData"]["actions"], 0);
 }
 
-TEST_F(ExportTest, ChromeKeepsNamesOfAnyBytes) {
+TEST_F(ExportTest, NamesOfAnyBytes_AreEscapedOrReplacedInTheChromeTrace) {
   Sketch sketch;
   sketch.stream("stream \"\\\n\x01\x7f");
   const auto place = sketch.place("pl\"ace\t", "do\\main");
@@ -259,7 +246,7 @@ TEST_F(ExportTest, ChromeMovesOverlappingSlicesToRowsOfTheirOwn) {
                                             "cuda:0: cuda:0 in (2)"}));
 }
 
-TEST_F(ExportTest, ShowsASyncOfNoTrackWithTheFirstDomain) {
+TEST_F(ExportTest, SyncWithoutTrack_IsShownInTheFirstDomain) {
   Sketch sketch;
   sketch.place("host/p0", "host");
   sketch.sync(12345, 10);
@@ -267,7 +254,7 @@ TEST_F(ExportTest, ShowsASyncOfNoTrackWithTheFirstDomain) {
   EXPECT_EQ(row_of(trace, events(trace, "X").at(0)), "host: sync");
 }
 
-TEST_F(ExportTest, WritesArrowsThatGoBackInTime) {
+TEST_F(ExportTest, DependenceBackwardsInTime_StillGetsAnArrow) {
   Sketch sketch;
   const auto one = sketch.place("a/p0", "a"), two = sketch.place("b/p0", "b");
   sketch.compute(one, 10, 20);
@@ -477,7 +464,7 @@ TEST_F(ExportTest, PerfettoShowsSlicesOnTheRowsOfTheirDomains) {
   EXPECT_EQ(begins[4].notes.at("status").text, "poisoned");
 }
 
-TEST_F(ExportTest, PerfettoDescribesProcessesAndTheOrderOfTheirRows) {
+TEST_F(ExportTest, PerfettoTracks_HaveUniquePidsAndOrderedRows) {
   const PerfettoFile file(written(example(), "t.pftrace"));
   std::map<int, std::string> rows;
   std::set<int> pids;
@@ -529,7 +516,7 @@ TEST_F(ExportTest, PerfettoBalancesSlicesAndMatchesFlows) {
                                                         "marker > dgemm", "dgemm > dtrsm"}));
 }
 
-TEST_F(ExportTest, PerfettoFollowsSyncsOfOneTimeInTheOrderOfTheirDependences) {
+TEST_F(ExportTest, SyncsAtTheSameTime_PerfettoWritesThemInDependenceOrder) {
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host");
   set_name(sketch.compute(place, 0, 10), "first");
@@ -554,7 +541,7 @@ TEST_F(ExportTest, PerfettoEndsASliceBeforeTheNextBegins) {
   EXPECT_EQ(begins[1].track, begins[2].track);
 }
 
-TEST_F(ExportTest, PerfettoNeverNestsSlices) {
+TEST_F(ExportTest, OverlappingActions_PerfettoNeverNestsTheirSlices) {
   Sketch sketch;
   const auto place = sketch.place("cuda:0/p0", "cuda:0", 0);
   const auto link = sketch.link("cuda:0 in", "cuda:0");
@@ -570,7 +557,7 @@ TEST_F(ExportTest, PerfettoNeverNestsSlices) {
   EXPECT_EQ(of_type(file, kEnd).size(), 600u);
 }
 
-TEST_F(ExportTest, PerfettoTellsHowManyWereDropped) {
+TEST_F(ExportTest, DroppedActions_AreReportedInThePerfettoTrace) {
   const PerfettoFile file(written(example(), "t.pftrace"));
   const std::vector<PerfettoEvent> notes = of_type(file, kInstant);
   ASSERT_EQ(notes.size(), 1u);
@@ -578,7 +565,7 @@ TEST_F(ExportTest, PerfettoTellsHowManyWereDropped) {
   EXPECT_EQ(file.row_of(notes[0].track), "recording");
 }
 
-TEST_F(ExportTest, PerfettoTakesAnEmptyRecordingAndAnyBytesInNames) {
+TEST_F(ExportTest, EmptyRecordingOrInvalidUtf8Names_PerfettoTraceIsValid) {
   EXPECT_TRUE(PerfettoFile(written({}, "t.pftrace")).events.empty());
   Sketch sketch;
   sketch.stream("s\xFF");
@@ -594,12 +581,7 @@ TEST_F(ExportTest, PerfettoTakesAnEmptyRecordingAndAnyBytesInNames) {
 // ---- Both ---------------------------------------------------------------------------------------
 
 std::string error_of(const Recording& recording, const std::string& path) {
-  try {
-    write_file(recording, path);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+  return thrown_by<Error>([&] { write_file(recording, path); });
 }
 
 TEST_F(ExportTest, AMissingFolderIsAnErrorWithPathAndReason) {
@@ -611,7 +593,7 @@ TEST_F(ExportTest, AMissingFolderIsAnErrorWithPathAndReason) {
   EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(ExportTest, AFullDeviceIsAnErrorWithPathAndReason) {
+TEST_F(ExportTest, WriteToDevFull_IsAnErrorWithPathAndReason) {
   const std::string error = error_of(example(), "/dev/full");
   EXPECT_NE(error.find("/dev/full"), std::string::npos) << error;
   EXPECT_NE(error.find("No space left"), std::string::npos) << error;

@@ -18,7 +18,7 @@ std::vector<std::uint32_t> places_in(const Graph& graph, std::size_t entries) {
   return place;
 }
 
-TEST(Graph, FindsEntriesByTheirIdsAndIgnoresOthers) {
+TEST(Graph, SparseIds_AreMatchedAndUnknownIdsIgnored) {
   Sketch sketch;
   sketch.compute(0, 0, 1).id = 10;
   sketch.compute(0, 1, 2, {5, 10, 15}).id = 20;
@@ -40,7 +40,7 @@ TEST(Graph, FindsEntriesByTheirIdsAndIgnoresOthers) {
   EXPECT_TRUE(graph.leaving(2).empty());
 }
 
-TEST(Graph, OrdersEachAfterAllItWaitedFor) {
+TEST(Graph, RandomDependences_OrderIsTopological) {
   constexpr std::uint32_t kEntries = 300;
   std::mt19937 random(7);
   Sketch sketch;
@@ -57,7 +57,7 @@ TEST(Graph, OrdersEachAfterAllItWaitedFor) {
   for (const Arrow& arrow : graph.arrows()) EXPECT_LT(place[arrow.earlier], place[arrow.later]);
 }
 
-TEST(Graph, PutsCirclesLast) {
+TEST(Graph, DependenceCycles_AreOrderedLast) {
   Sketch sketch;
   sketch.compute(0, 0, 1, {2});
   sketch.compute(0, 1, 2, {1});
@@ -66,7 +66,7 @@ TEST(Graph, PutsCirclesLast) {
   EXPECT_EQ(Graph(sketch.recording()).order(), (std::vector<std::uint32_t>{3, 0, 1, 2}));
 }
 
-TEST(Graph, OfNothingIsEmpty) {
+TEST(Graph, EmptyRecording_GivesAnEmptyGraph) {
   const Graph graph{Recording{}};
   EXPECT_TRUE(graph.arrows().empty());
   EXPECT_TRUE(graph.order().empty());

@@ -45,7 +45,7 @@ TEST(Recorder, SortsByEndThenId) {
   EXPECT_EQ(ids(recorder.recording()), (std::vector<std::uint64_t>{4, 2, 3, 1}));
 }
 
-TEST(Recorder, NamesTracksAndStreamsByIndex) {
+TEST(Recorder, TracksAndStreams_AreNumberedInOrderAndKeepTheirNames) {
   Recorder recorder;
   EXPECT_EQ(recorder.add_track({.name = "host/p0", .domain = "host", .width = 4}), 0u);
   EXPECT_EQ(recorder.add_track({.name = "sim:0 in", .domain = "sim:0", .kind = Kind::transfer}),
@@ -60,7 +60,7 @@ TEST(Recorder, NamesTracksAndStreamsByIndex) {
   EXPECT_EQ(recording.streams[1].name, "b");
 }
 
-TEST(Recorder, JoinsEntriesAndDependences) {
+TEST(Recorder, Dependences_AreJoinedToEntriesWithoutDuplicates) {
   Recorder recorder;
   recorder.start(0);
   const std::array<std::uint64_t, 3> repeated{2, 1, 2};
@@ -74,7 +74,7 @@ TEST(Recorder, JoinsEntriesAndDependences) {
   EXPECT_EQ(recording.dependences.size(), 3u);
 }
 
-TEST(Recorder, StartForgetsWhatWasRecorded) {
+TEST(Recorder, Restart_DiscardsEntriesAndKeepsTracks) {
   Recorder recorder;
   recorder.add_track({.name = "host/p0", .domain = "host"});
   recorder.add_stream("a");
@@ -104,7 +104,7 @@ TEST(Recorder, StopKeepsTheRecording) {
   EXPECT_EQ(recorder.recording().entries.size(), 1u);
 }
 
-TEST(Recorder, DropsAndCountsTheNewestBeyondItsMemory) {
+TEST(Recorder, FullMemory_DropsAndCountsTheNewestEntries) {
   constexpr std::size_t kBytes = 2 << 20;
   constexpr std::uint64_t kActions = 50'000;
   Recorder recorder;
@@ -120,7 +120,7 @@ TEST(Recorder, DropsAndCountsTheNewestBeyondItsMemory) {
   EXPECT_EQ(recording.entries.back().id, recording.entries.size());
 }
 
-TEST(Recorder, OneThreadRecordsForSeveralAlternately) {
+TEST(Recorder, OneThreadAlternatingBetweenBoundedRecorders_LosesNothing) {
   constexpr std::uint64_t kActions = 100;
   Recorder one, other;
   one.start(1 << 20);
@@ -133,7 +133,7 @@ TEST(Recorder, OneThreadRecordsForSeveralAlternately) {
   EXPECT_EQ(other.recording().entries.size(), kActions);
 }
 
-TEST(Recorder, CollectsFromManyThreads) {
+TEST(Recorder, ConcurrentRecording_KeepsAllEntriesAndDependences) {
   constexpr std::uint64_t kThreads = 4, kEach = 20'000;
   Recorder recorder;
   recorder.start(0);
@@ -160,7 +160,7 @@ TEST(Recorder, CollectsFromManyThreads) {
   }
 }
 
-TEST(Recorder, IsReadWhileThreadsRecord) {
+TEST(Recorder, ReadDuringRecording_SeesAGrowingPrefix) {
   constexpr std::uint64_t kActions = 50'000;
   Recorder recorder;
   recorder.start(0);
@@ -178,7 +178,7 @@ TEST(Recorder, IsReadWhileThreadsRecord) {
   }
 }
 
-TEST(Recorder, SharesAThreadWithAnother) {
+TEST(Recorder, OneThreadUsingTwoRecorders_KeepsTheirEntriesSeparate) {
   Recorder one, two;
   one.start(0);
   two.start(0);

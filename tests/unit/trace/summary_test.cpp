@@ -11,7 +11,7 @@
 namespace weir::rt::trace {
 namespace {
 
-TEST(Summary, OfNothingIsZero) {
+TEST(Summary, EmptyRecording_IsAllZero) {
   const Summary summary = summarize({});
   EXPECT_EQ(summary.actions, 0u);
   EXPECT_EQ(summary.dropped, 0u);
@@ -27,7 +27,7 @@ TEST(Summary, OfNothingIsZero) {
   EXPECT_EQ(summary.busiest_link, "");
 }
 
-TEST(Summary, WithoutOverlapNothingIsHidden) {
+TEST(Summary, WithoutOverlap_NoTransferTimeIsHidden) {
   Sketch sketch;
   const auto place = sketch.place("sim:0/p0", "sim:0");
   const auto link = sketch.link("sim:0 in", "sim:0");
@@ -49,7 +49,7 @@ TEST(Summary, WithoutOverlapNothingIsHidden) {
   EXPECT_EQ(summary.busiest_link, "sim:0 in");
 }
 
-TEST(Summary, WithFullOverlapAllTransfersAreHidden) {
+TEST(Summary, WithFullOverlap_AllTransferTimeIsHidden) {
   Sketch sketch;
   const auto place = sketch.place("sim:0/p0", "sim:0");
   const auto in = sketch.link("sim:0 in", "sim:0");
@@ -69,7 +69,7 @@ TEST(Summary, WithFullOverlapAllTransfersAreHidden) {
   EXPECT_EQ(summary.busiest_link, "sim:0 in");
 }
 
-TEST(Summary, CountsPartlyHiddenTransfersInPart) {
+TEST(Summary, PartialOverlap_CountsOnlyTheHiddenPart) {
   Sketch sketch;
   const auto one = sketch.place("a/p0", "a");
   const auto two = sketch.place("b/p0", "b");
@@ -81,7 +81,7 @@ TEST(Summary, CountsPartlyHiddenTransfersInPart) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).hidden_s, 10e-9);
 }
 
-TEST(Summary, OccupiesAPlaceOnceWhenSeveralCoresCompute) {
+TEST(Summary, CoresComputingAtOnce_CountTheirPlaceBusyOnce) {
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host", 2);
   sketch.compute(place, 0, 10);
@@ -93,7 +93,7 @@ TEST(Summary, OccupiesAPlaceOnceWhenSeveralCoresCompute) {
   EXPECT_DOUBLE_EQ(summary.idle_share, 1 - 22.0 / 40);
 }
 
-TEST(Summary, WeighsIdleTimeByCores) {
+TEST(Summary, IdleShare_IsWeightedByTheCoresOfPlaces) {
   Sketch sketch;
   const auto small = sketch.place("host/small", "host", 1);
   const auto large = sketch.place("host/large", "host", 3);
@@ -110,7 +110,7 @@ TEST(Summary, CountsAllCoresOfAParallelKernelAsBusy) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).idle_share, 0.25);
 }
 
-TEST(Summary, LeavesOutPlacesThatNobodyUsed) {
+TEST(Summary, UnusedPlace_IsNotCountedAsIdle) {
   Sketch sketch;
   sketch.place("host/default", "host", 16);
   const auto used = sketch.place("host/p0", "host");
@@ -118,7 +118,7 @@ TEST(Summary, LeavesOutPlacesThatNobodyUsed) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).idle_share, 0);
 }
 
-TEST(Summary, CountsPlacesWhoseActionsNeverRan) {
+TEST(Summary, PlaceWithOnlyPoisonedActions_CountsAsIdle) {
   Sketch sketch;
   const auto used = sketch.place("host/p0", "host");
   const auto poisoned = sketch.place("host/p1", "host");
@@ -130,7 +130,7 @@ TEST(Summary, CountsPlacesWhoseActionsNeverRan) {
   EXPECT_DOUBLE_EQ(summary.critical_path_s, 100e-9);
 }
 
-TEST(Summary, TakesAPlaceOfUnknownWidthForOneCore) {
+TEST(Summary, PlaceOfUnknownWidth_CountsAsOneCore) {
   Sketch sketch;
   const auto place = sketch.place("cuda:0/p0", "cuda:0", 0);
   sketch.compute(place, 0, 60);
@@ -138,7 +138,7 @@ TEST(Summary, TakesAPlaceOfUnknownWidthForOneCore) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).idle_share, 0.4);
 }
 
-TEST(Summary, DoesNotCountMoreThanAllCoresAsBusy) {
+TEST(Summary, OverlappingKernelsOnOneCore_CountAtMostFullyBusy) {
   Sketch sketch;
   const auto place = sketch.place("cuda:0/p0", "cuda:0");
   const auto host = sketch.place("host/p0", "host");
@@ -171,7 +171,7 @@ TEST(Summary, FindsTheLongestPathThroughADiamond) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).critical_path_s, 37e-9);
 }
 
-TEST(Summary, FollowsDependencesThroughSyncsOfTheSameTime) {
+TEST(Summary, SyncsAtTheSameTime_AreFollowedOnTheCriticalPath) {
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host");
   sketch.compute(place, 0, 10);
@@ -182,7 +182,7 @@ TEST(Summary, FollowsDependencesThroughSyncsOfTheSameTime) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).critical_path_s, 30e-9);
 }
 
-TEST(Summary, IgnoresDependencesOnWhatIsNotRecorded) {
+TEST(Summary, DependencesOnUnrecordedActions_AreIgnored) {
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host");
   sketch.compute(place, 0, 10, {77});
@@ -190,7 +190,7 @@ TEST(Summary, IgnoresDependencesOnWhatIsNotRecorded) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).critical_path_s, 20e-9);
 }
 
-TEST(Summary, SurvivesADamagedRecording) {
+TEST(Summary, CyclesAndNegativeDurations_StillGiveASummary) {
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host");
   sketch.compute(place, 0, 10, {2});
@@ -202,7 +202,7 @@ TEST(Summary, SurvivesADamagedRecording) {
   EXPECT_GE(summary.critical_path_s, 10e-9);
 }
 
-TEST(Summary, FollowsALongChain) {
+TEST(Summary, ChainOf200000Actions_GivesItsFullCriticalPath) {
   constexpr std::int64_t kActions = 200'000;
   Sketch sketch;
   const auto place = sketch.place("host/p0", "host");
@@ -213,7 +213,7 @@ TEST(Summary, FollowsALongChain) {
   EXPECT_DOUBLE_EQ(summarize(sketch.recording()).critical_path_s, 2e-9 * kActions);
 }
 
-TEST(Summary, OfSyncsAloneHasNoRatio) {
+TEST(Summary, SyncsOnly_OverlapRatioIsZero) {
   Sketch sketch;
   sketch.sync(12345, 10);
   sketch.sync(12345, 30);
@@ -222,14 +222,14 @@ TEST(Summary, OfSyncsAloneHasNoRatio) {
   EXPECT_EQ(summary.overlap_ratio, 0);
 }
 
-TEST(Summary, PassesOnHowManyWereDropped) {
+TEST(Summary, DroppedActions_AreReportedInTheSummary) {
   Sketch sketch;
   sketch.drop(41);
   EXPECT_EQ(summarize(sketch.recording()).dropped, 41u);
 }
 
 /// Time as an array of nanoseconds.
-TEST(Summary, AgreesWithCountingEveryNanosecond) {
+TEST(Summary, RandomRecordings_AgreeWithCountingEachNanosecond) {
   constexpr std::size_t kTime = 300;
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);

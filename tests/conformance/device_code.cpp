@@ -1,4 +1,4 @@
-#include "card_code.hpp"
+#include "device_code.hpp"
 
 #include <weir/portable.h>
 
@@ -6,14 +6,14 @@ namespace weir::conformance {
 namespace {
 
 namespace wk {
-#include "card_code.wk"
+#include "device_code.wk"
 }  // namespace wk
-#include <card_code.wk.h>
+#include <device_code.wk.h>
 
 template <class Grid>
 Kernel made(const Runtime& runtime, const weir_portable_kernel& kernel, Grid grid) {
   return runtime.portable_kernel(
-      {.kernel = &kernel, .source = card_code_wk, .source_name = "card_code.wk"}, grid);
+      {.kernel = &kernel, .source = device_code_wk, .source_name = "device_code.wk"}, grid);
 }
 
 std::uint32_t count(std::size_t value) { return static_cast<std::uint32_t>(value); }
@@ -37,7 +37,7 @@ weir_status fail(const weir_call* call) {
 
 }  // namespace
 
-Kernels card_code(const Runtime& runtime, const CardWords& words) {
+Kernels device_code(const Runtime& runtime, const DeviceWords& words) {
   constexpr auto kEach = [](const Call& call) {
     return Groups{count(call.operand(0).extent[0] / sizeof(std::int64_t))};
   };

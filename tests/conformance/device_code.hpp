@@ -6,7 +6,7 @@
 namespace weir::conformance {
 
 /// What the dialect has no words for, in the words of one kind of device.
-struct CardWords {
+struct DeviceWords {
   const char* kind;           ///< of the device
   weir_host_function gather;  ///< Kernels::gather, which enqueues its work itself
   const char* meet;           ///< text of a kernel suite_meet for Kernels::meet
@@ -14,6 +14,6 @@ struct CardWords {
   weir_host_function held;    ///< Kernels::held, which enqueues its wait; nullptr: it has none
 };
 
-Kernels card_code(const Runtime& runtime, const CardWords& words);
+Kernels device_code(const Runtime& runtime, const DeviceWords& words);
 
 }  // namespace weir::conformance

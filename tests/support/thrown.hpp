@@ -1,0 +1,34 @@
+// The messages of the errors that tests provoke.
+#pragma once
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <weir/weir.hpp>
+
+namespace weir {
+
+/// The message of the Thrown that code throws, "" without one.
+template <class Thrown = Error, class Code>
+std::string thrown_by(Code code) {
+  try {
+    code();
+    return "";
+  } catch (const Thrown& error) {
+    return error.what();
+  }
+}
+
+/// The same of a Thrown that is to have this status.
+template <class Thrown = Error, class Code>
+std::string thrown_by(Code code, weir_status status) {
+  try {
+    code();
+    return "";
+  } catch (const Thrown& error) {
+    EXPECT_EQ(error.status(), status) << error.what();
+    return error.what();
+  }
+}
+
+}  // namespace weir
