@@ -104,7 +104,7 @@ def tasks():
     suite = suite_of("queue")
     cases = (("weir: one place of all cores", "empty tasks, Cholesky-shaped: one place of all cores"),
              ("weir: a place for each core", "empty tasks, Cholesky-shaped: a place for each core"),
-             ("weir: host and a simulated device", "empty tasks, Cholesky-shaped: host and a simulated card"))
+             ("weir: host and a simulated device", "empty tasks, Cholesky-shaped: host and a simulated device"))
     groups = [("dependences of a Cholesky factorisation",
                [(words, value_of(suite, name), True) for words, name in cases]
                + [(peer, value_of(suite, cases[0][1], peer), False) for peer in ("libgomp", "oneTBB", "StarPU")])]

@@ -1,4 +1,4 @@
-"""weir bench: on a simulated card the shapes that Fang et al. measured on a device of 57 cores."""
+"""weir bench: on a simulated device the shapes that Fang et al. measured on a device of 57 cores."""
 
 import contextlib
 import json
@@ -51,13 +51,13 @@ class Transfers(unittest.TestCase):
         self.assertEqual(curves["IC"]["seconds"], sorted(curves["IC"]["seconds"]))
         self.assertEqual(curves["CD"]["seconds"], curves["IC"]["seconds"][::-1])
 
-    def test_a_full_duplex_link_serves_both_at_once(self):
+    def test_a_full_duplex_link_serves_both_directions_at_once(self):
         result, curves = self.curves(CARD.replace("duplex=half", "duplex=full"))
         self.assertEqual(result["duplex"], "full")
         for curve in curves.values():
             self.check(curve, max)
 
-    def test_on_the_host_nothing_moves(self):
+    def test_transfers_on_the_host_report_no_duplex(self):
         self.assertEqual(bench("transfers", "--repeat", "1", "--block", "4KiB")
                          ["results"][0]["duplex"], "none")
 
@@ -65,7 +65,7 @@ class Transfers(unittest.TestCase):
 class Balance(unittest.TestCase):
     """Figures 9 to 12 of paper 004, on devices of speed 1 and 2."""
 
-    def test_all_four_figures(self):
+    def test_balance_measures_figures_9_to_12_on_devices_of_speed_1_and_2(self):
         cards = ",".join(f"sim:clock=virtual,gflops=1,latency_us=0,speed={speed}"
                          for speed in (1, 2))
         result = bench("balance", "--domains", cards, "--n", "24", "--repeat", "1", "--ranks", "2",
@@ -90,14 +90,14 @@ class Balance(unittest.TestCase):
             self.assertLessEqual(point["of_sum"], 1.001)
         self.assertGreater(max(point["of_sum"] for point in figures[12]), 0.8)
 
-    def test_a_text(self):
+    def test_balance_text_on_one_rank_has_figure_12_and_no_figure_11(self):
         result = weir("bench", "balance", "--n", "2", "--repeat", "1", "--ranks", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("figure 12", result.stdout)
         self.assertNotIn("figure 11", result.stdout)
 
 
-    def test_a_signal_ends_the_run_as_well(self):
+    def test_sigterm_ends_balance_and_the_run_that_it_started(self):
         with subprocess.Popen([TOOL, "bench", "balance", "--n", "1000", "--repeat", "1000000",
                                "--ranks", "1"], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True,
@@ -115,7 +115,7 @@ class Balance(unittest.TestCase):
                     os.killpg(process.pid, signal.SIGKILL)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
 
-    def test_what_is_wrong_is_said_once(self):
+    def test_balance_reports_an_unknown_domain_once(self):
         result = weir("bench", "balance", "--domains", "host:cores=1,nosuch")
         self.assertEqual(result.returncode, BAD_INPUT)
         self.assertEqual(result.stdout, "")
@@ -125,7 +125,7 @@ class Balance(unittest.TestCase):
 class Messages(unittest.TestCase):
     """Figure 2 of paper 003: bandwidth by the size of a message."""
 
-    def test_three_ways_of_all_sizes(self):
+    def test_messages_are_measured_for_all_sizes_and_joined_up_to_256_bytes(self):
         result = bench("messages", "--ranks", "2", "--sizes", "8,256,4096", "--repeat", "1")
         self.assertEqual((result["link"], result["ranks"]), ("shm", 2))
         self.assertEqual([point["bytes"] for point in result["points"]], [8, 256, 4096])
@@ -136,16 +136,66 @@ class Messages(unittest.TestCase):
         self.assertGreater(min(joined[:2]), 0)
         self.assertIsNone(joined[2], "a conveyor has items of at most 256 bytes")
 
-    def test_a_text_names_the_link(self):
+    def test_the_text_of_messages_names_the_link(self):
         result = weir("bench", "messages", "--ranks", "3", "--sizes", "12", "--repeat", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("messages from rank 0 to rank 1 over shm", result.stdout)
         self.assertRegex(result.stdout, r"\n +12 .* - ", "12 is not a multiple of 8")
 
-    def test_one_rank_is_not_enough(self):
-        result = weir("bench", "messages")
-        self.assertEqual(result.returncode, BAD_INPUT)
-        self.assertRegex(result.stderr, r"^weir: messages need two ranks: [^\n]*--ranks 2[^\n]*\n$")
+    def test_messages_halos_and_cache_are_refused_on_one_rank(self):
+        for name in ("messages", "halos", "cache"):
+            result = weir("bench", name)
+            self.assertEqual(result.returncode, BAD_INPUT)
+            self.assertRegex(result.stderr, rf"^weir: {name} needs two ranks: [^\n]*--ranks 2[^\n]*\n$")
+
+
+class Halos(unittest.TestCase):
+    """Figure 3 of paper 003: faces by their layout in memory."""
+
+    def test_halos_are_measured_in_four_layouts_of_each_edge(self):
+        result = bench("halos", "--ranks", "3", "--edges", "16,20", "--repeat", "1")
+        self.assertEqual([(point["edge"], point["face_bytes"]) for point in result["points"]],
+                         [(16, 1024), (20, 1600)])
+        for point in result["points"]:
+            for layout in ("contiguous", "rows", "cells", "wide"):
+                self.assertGreater(point[f"{layout}_gb_per_s"], 0, layout)
+
+    def test_halos_of_edges_below_16_cells_are_refused(self):
+        result = weir("bench", "halos", "--ranks", "2", "--edges", "15")
+        self.assertEqual(result.returncode, USAGE)
+        self.assertIn("--edges", result.stderr)
+
+
+class Cache(unittest.TestCase):
+    """Section 5.5 of paper 003. The command itself fails when a line does not arrive."""
+
+    LINE, LINES = 64, 1_000_000
+
+    def points(self, sets, ways, *by):
+        result = bench("cache", "--ranks", "2", "--repeat", "1", "--sets", sets, "--ways", ways, "--by", ",".join(by))
+        for point in result["points"]:
+            for pattern in ("stream", "random", "repeat"):
+                self.assertGreater(point[f"{pattern}_gb_per_s"], 0)
+        return result["points"]
+
+    def test_sequential_lines_fill_a_way_before_it_is_sent(self):
+        for point in self.points("64", "1,2", "first-free", "round-robin"):
+            messages = -(-self.LINES // point["sets"])
+            self.assertAlmostEqual(point["stream_message_bytes"], self.LINES * self.LINE / messages)
+
+    def test_repeated_lines_replace_one_another(self):
+        point, = self.points("256", "1", "first-free")  # as many sets as lines that are repeated
+        self.assertEqual(point["repeat_message_bytes"], 256 * self.LINE)
+
+    def test_placement_makes_no_difference_to_random_lines(self):
+        first, robin = self.points("128", "8", "first-free", "round-robin")
+        self.assertAlmostEqual(robin["random_message_bytes"] / first["random_message_bytes"], 1, delta=0.1)
+        self.assertLess(first["random_message_bytes"], 128 * self.LINE)
+
+    def test_a_conveyor_fills_over_80_percent_of_the_same_memory(self):
+        point, = self.points("64", "8", "conveyor")
+        self.assertGreater(point["stream_message_bytes"], 0.8 * point["bytes"])
+        self.assertLessEqual(point["stream_message_bytes"], point["bytes"])
 
 
 class Overlap(unittest.TestCase):
@@ -174,7 +224,7 @@ class Overlap(unittest.TestCase):
                 self.assertLessEqual(ratio, 1.05)
             self.assertEqual(result["worst_ratio"], max(result["ratio"]))
 
-    def test_the_crossing_is_that_of_the_rows(self):
+    def test_the_reported_crossing_is_where_transfers_and_kernels_take_as_long(self):
         """A link of so many GB/s moves 32 MiB while the kernel makes 4 Mi additions a millisecond;
         the kernels take 1 ms for each iteration."""
         card = "sim:clock=virtual,cores=1,duplex=half,latency_us=0,gflops=4.194304,kernels=skip,gbps="
@@ -202,7 +252,7 @@ class Overlap(unittest.TestCase):
                                             ("data", "kernel", "measured")), strict=True):
             self.assertAlmostEqual(measured, data + kernel, delta=1e-6)
 
-    def test_results_are_right_on_all_kinds_of_domains(self):
+    def test_overlap_results_are_verified_on_all_kinds_of_domains(self):
         for domains in ("host", "sim:duplex=half", "sim:clock=virtual", "opencl", "host,sim"):
             with self.subTest(domains=domains):
                 result = weir("bench", "overlap", "--domains", domains, "--size", "64KiB",
@@ -214,7 +264,7 @@ class Overlap(unittest.TestCase):
                 for each in json.loads(result.stdout)["results"]:
                     self.assertIs(each["verified"], True)
 
-    def test_results_that_were_not_computed_are_wrong(self):
+    def test_verification_fails_when_kernels_are_skipped(self):
         result = weir("bench", "overlap", "--domains", CARD, "--iterations", "1", "--verify")
         self.assertEqual(result.returncode, 5)
         self.assertIn("WRONG", result.stdout)
@@ -223,7 +273,7 @@ class Overlap(unittest.TestCase):
 class Spatial(unittest.TestCase):
     """Figure 5."""
 
-    def test_fastest_where_no_core_is_divided(self):
+    def test_times_are_shortest_where_places_divide_the_cores_evenly(self):
         result = bench("spatial", "--domains", CARD)["results"][0]
         self.assertEqual(result["whole_cores"], CORES)
         self.assertEqual(result["places"], list(range(1, CORES + 1)))
@@ -242,7 +292,7 @@ class Spatial(unittest.TestCase):
                     if CORES % other != 0:
                         self.assertLess(times[places], times[other], (places, other))
 
-    def test_without_contention_and_overhead_only_the_balance_counts(self):
+    def test_without_contention_all_even_divisions_take_the_same_time(self):
         card = f"sim:clock=virtual,cores={CORES},gflops=1,kernels=skip"
         result = bench("spatial", "--domains", card, "--sizes", "32KiB", "--places", "1,2,4,8")
         for seconds in result["results"][0]["series"][0]["seconds"]:
@@ -250,7 +300,7 @@ class Spatial(unittest.TestCase):
 
 
 class Overhead(unittest.TestCase):
-    def test_costs_are_positive_times_of_this_machine(self):
+    def test_overhead_reports_positive_costs_of_four_operations(self):
         result = bench("overhead", "--actions", "50", "--domains", "host,sim")
         for each in result["results"]:
             self.assertEqual(sorted(each["ns"]),
@@ -296,7 +346,7 @@ class Figures(unittest.TestCase):
         with open(self.output + ".html", encoding="utf-8") as file:
             self.assertIn("weir.figures/1", file.read())
 
-    def test_domains_of_the_environment_are_those_of_all_figures(self):
+    def test_weir_domains_is_used_for_all_figures(self):
         result = weir("bench", "figures", "--apps", "matmul", "--n", "64", "--repeat", "1",
                       "--json", "-o", self.output, WEIR_DOMAINS=self.CARD)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -304,7 +354,7 @@ class Figures(unittest.TestCase):
             self.assertIn(self.CARD, key)
             self.assertNotIn("host", key)
 
-    def test_what_failed_is_measured_again(self):
+    def test_a_time_that_is_missing_is_measured_again(self):
         first = self.figures()
         with open(self.output + ".json", encoding="utf-8") as file:
             kept = json.load(file)
@@ -313,7 +363,7 @@ class Figures(unittest.TestCase):
             json.dump(kept, file)
         self.assertEqual(self.figures()["times"], first["times"])
 
-    def test_times_of_nothing_have_no_gain(self):
+    def test_times_of_zero_are_shown_without_a_gain(self):
         self.figures()
         with open(self.output + ".json", encoding="utf-8") as file:
             kept = json.load(file)
@@ -327,7 +377,7 @@ class Figures(unittest.TestCase):
         self.assertNotIn("nan", row)
         self.assertIn(" - ", row)
 
-    def test_times_of_another_input_are_not_taken(self):
+    def test_times_of_another_seed_are_not_reused(self):
         first = self.figures("--fresh")
         with open(self.output + ".json", encoding="utf-8") as file:
             kept = json.load(file)
@@ -361,11 +411,11 @@ class Figures(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    def test_says_how_to_repeat_it(self):
+    def test_json_holds_the_command_that_repeats_the_benchmark(self):
         self.assertEqual(bench("overhead", "--actions", "2")["command"],
                          "weir bench overhead --actions 2 --json")
 
-    def test_bad_input(self):
+    def test_invalid_options_of_benchmarks_are_refused_in_one_line(self):
         for arguments, code, word in (
                 (["overlap", "--blocks", "0"], USAGE, "--blocks"),
                 (["overlap", "--iterations", "x"], USAGE, "--iterations"),

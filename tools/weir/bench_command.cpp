@@ -8,7 +8,7 @@
 
 #include "bench/balance.hpp"
 #include "bench/experiments.hpp"
-#include "bench/messages.hpp"
+#include "bench/rank_experiment.hpp"
 #include "command.hpp"
 #include "command_line.hpp"
 #include "description.hpp"
@@ -27,6 +27,9 @@ class BenchCommand final : public Command {
     experiments_.push_back(bench::make_overlap());
     experiments_.push_back(bench::make_spatial());
     experiments_.push_back(bench::make_overhead());
+    rank_experiments_.push_back(bench::make_messages());
+    rank_experiments_.push_back(bench::make_halos());
+    rank_experiments_.push_back(bench::make_cache());
   }
 
   const char* name() const override { return "bench"; }
@@ -66,9 +69,11 @@ class BenchCommand final : public Command {
     balance_command_ = app.add_subcommand(
         "balance", "Distribute Asian options of unequal work over unequal domains and over ranks");
     balance_.add_options(*balance_command_);
-    messages_command_ = app.add_subcommand(
-        "messages", "Bandwidth and latency between two ranks by the size of a message");
-    messages_.add_options(*messages_command_);
+    for (const auto& experiment : rank_experiments_) {
+      CLI::App* const command = app.add_subcommand(experiment->name(), experiment->summary());
+      experiment->add_options(*command);
+      rank_commands_.push_back(command);
+    }
   }
 
   ExitCode run() override {
@@ -80,7 +85,9 @@ class BenchCommand final : public Command {
       balance_.run();
       return ExitCode::ok;
     }
-    if (messages_command_->parsed()) return messages_.run();
+    for (std::size_t i = 0; i < rank_experiments_.size(); ++i) {
+      if (rank_commands_[i]->parsed()) return rank_experiments_[i]->run();
+    }
     std::size_t selected = 0;
     while (!commands_[selected]->parsed()) ++selected;
     bench::Experiment& experiment = *experiments_[selected];
@@ -140,8 +147,8 @@ class BenchCommand final : public Command {
   CLI::App* figures_command_ = nullptr;
   bench::Balance balance_;
   CLI::App* balance_command_ = nullptr;
-  bench::Messages messages_;
-  CLI::App* messages_command_ = nullptr;
+  std::vector<std::unique_ptr<bench::RankExperiment>> rank_experiments_;
+  std::vector<CLI::App*> rank_commands_;
   std::string domains_;
   std::size_t repeat_ = 0;  ///< 0: the usual
   bool json_ = false;

@@ -26,12 +26,16 @@ class PaperCommand final : public Command {
         "\nExamples:\n"
         "  weir paper 000\n"
         "  weir paper 002 --quick\n"
-        "  weir paper 000 --figures 7a,7b -o partitions\n");
+        "  weir paper 000 --figures 7a,7b -o partitions\n"
+        "  weir paper 003 --launch 'mpirun -n 2 --host a,b'\n");
     app.add_option("number", number_, numbers())->required();
     app.add_flag("--quick", options_.quick, "Fewer points, in less than two minutes");
     app.add_option("--figures", options_.figures, "Figures, as 7a,7b [all]")->delimiter(',');
     app.add_option("-o,--output", options_.output,
                    "Base name of the output files (.json and .html are added) [paper-NUMBER]");
+    app.add_option("--launch", options_.launcher,
+                   "Command that starts the ranks of papers 003 and 004, as 'mpirun -n 2' [ranks "
+                   "of this machine]");
     app.add_flag("--fresh", options_.fresh, "Discard stored results and measure everything again");
     app.add_flag("--json", json_, "Print one JSON object");
   }

@@ -1,17 +1,9 @@
 #include "bench/balance.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -20,7 +12,7 @@
 #include "command_line.hpp"
 #include "description.hpp"
 #include "interruption.hpp"
-#include "ranks.hpp"
+#include "own_process.hpp"
 
 namespace weir::cli::bench {
 
@@ -43,82 +35,6 @@ std::vector<std::string> divide(const std::string& domains) {
     at = end + 1;
   }
   return all;
-}
-
-/// Reads a pipe to its end.
-std::string read_all(int pipe) {
-  std::string text;
-  std::array<char, 4096> piece;
-  for (;;) {
-    const ssize_t bytes = ::read(pipe, piece.data(), piece.size());
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(bytes));
-  }
-}
-
-/// A process that does not outlive this one.
-class RunningProcess final : public Stoppable {
- public:
-  explicit RunningProcess(pid_t number) noexcept : number_(number) {}
-
-  /// Waits for its end without reaping it: its process id stays valid.
-  void wait() const noexcept {
-    siginfo_t ended{};
-    const auto number = static_cast<id_t>(number_);
-    while (waitid(P_PID, number, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
-    }
-  }
-  /// Sends one signal only: a second one would keep the process from ending in order.
-  void stop() noexcept override {
-    if (!std::exchange(told_, true)) ::kill(number_, SIGTERM);
-  }
-  std::string save() noexcept override { return "balance"; }
-
- private:
-  const pid_t number_;
-  bool told_ = false;
-};
-
-/// Returns what this program prints when run in a process of its own. Also throws Interrupted.
-std::string output_of(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw weir::Error(WEIR_STATUS_UNAVAILABLE, "there is no file left for what a run prints");
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  // In a group of its own: what the terminal sends to all of a group it gets once, from this one.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  pid_t process = 0;
-  const int refused = posix_spawn(&process, own_program().c_str(), &actions, &attributes,
-                                  arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  std::string text;
-  if (refused == 0) {
-    RunningProcess running(process);
-    const Interruption::Scope scope(running);
-    text = read_all(ends[0]);
-    running.wait();
-  }
-  ::close(ends[0]);
-  int status = 0;
-  while (refused == 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  Interruption::check();
-  if (refused != 0 || status != 0) {
-    throw weir::Error(WEIR_STATUS_KERNEL_ERROR,
-                      fmt::format("'{}' has failed", fmt::join(words, " ")));
-  }
-  return text;
 }
 
 double number(const Json& point, const char* name) { return point.at(name).get<double>(); }
@@ -159,11 +75,7 @@ void Balance::run() {
 Json Balance::point(const Words& labels, const Words& options) {
   Interruption::check();
   progress_.update(measured_++, points_, "pricing");
-  Words words = {"weir",
-                 "run",
-                 "asian-option",
-                 "--json",
-                 fmt::format("--n={}", options_),
+  Words words = {"run", "asian-option", "--json", fmt::format("--n={}", options_),
                  fmt::format("--repeat={}", repeat_)};
   words.insert(words.end(), options.begin(), options.end());
   const Json report = Json::parse(output_of(words));

@@ -15,6 +15,8 @@
 #include <paper_000.json.h>
 #include <paper_001.json.h>
 #include <paper_002.json.h>
+#include <paper_003.json.h>
+#include <paper_004.json.h>
 #include "command_line.hpp"
 #include "common/file.hpp"
 #include "interruption.hpp"
@@ -47,6 +49,33 @@ std::string command_at(const Json& series, const Json& point) {
     if (at != std::string::npos) command.replace(at, place.size(), as_word(words));
   }
   return command;
+}
+
+/// Returns what a JSON pointer names; "/points/*/bytes" names that member of each element. Null
+/// where it names nothing.
+Json at_pointer(const Json& value, const std::string& pointer) {
+  const std::size_t star = pointer.find("/*");
+  const Json::json_pointer begin(pointer.substr(0, star));
+  if (!value.contains(begin)) return nullptr;
+  if (star == std::string::npos) return value.at(begin);
+  Json all = Json::array();
+  for (const Json& each : value.at(begin))
+    all.push_back(at_pointer(each, pointer.substr(star + 2)));
+  return all;
+}
+
+/// Returns what one pointer names, or an array of what each of several names.
+Json at_pointers(const Json& value, const Json& pointers) {
+  if (!pointers.is_array()) return at_pointer(value, pointers.get<std::string>());
+  Json all = Json::array();
+  for (const Json& each : pointers) all.push_back(at_pointer(value, each.get<std::string>()));
+  return all;
+}
+
+/// Returns the factor from a value as a command reports it to the unit of the figure: times are
+/// seconds.
+double scale_of(const Json& figure, const Json& series) {
+  return series.value("scale", figure.at("unit") == "ms" ? 1e3 : 1.0);
 }
 
 std::string cell(const Json& value) {
@@ -89,6 +118,11 @@ std::string table_of(const Json& figure) {
   return table.text(2, right);
 }
 
+/// Whether a figure is meant by a name: "10" means "10, GTX 1080" as well.
+bool is_meant(const std::string& figure, const std::string& name) {
+  return figure == name || figure.starts_with(name + ",");
+}
+
 std::string verdict_of(const Json& judgement) {
   if (judgement.at("holds")) return paint("holds", Tone::good);
   if (judgement.contains("known")) {
@@ -100,8 +134,11 @@ std::string verdict_of(const Json& judgement) {
 }  // namespace
 
 const std::vector<Description>& descriptions() {
-  static const std::vector<Description> all = {
-      {"000", paper_000_json}, {"001", paper_001_json}, {"002", paper_002_json}};
+  static const std::vector<Description> all = {{"000", paper_000_json},
+                                               {"001", paper_001_json},
+                                               {"002", paper_002_json},
+                                               {"003", paper_003_json},
+                                               {"004", paper_004_json}};
   return all;
 }
 
@@ -110,9 +147,13 @@ Paper::Paper(const std::string& number, Options options)
   std::vector<std::string> names;
   for (const Json& figure : description_.at("figures")) {
     names.push_back(figure.at("figure").get<std::string>());
+    for (const Json& series : figure.at("series")) {
+      if (series.contains("value")) pointers_.push_back(series.at("value").get<std::string>());
+    }
   }
   for (const std::string& wanted : options_.figures) {
-    if (std::find(names.begin(), names.end(), wanted) != names.end()) continue;
+    const auto is_wanted = [&](const std::string& name) { return is_meant(name, wanted); };
+    if (std::any_of(names.begin(), names.end(), is_wanted)) continue;
     throw weir::Error(WEIR_STATUS_NOT_FOUND,
                       fmt::format("paper {} has no figure '{}'{}: choose from {}", number, wanted,
                                   did_you_mean(wanted, names), fmt::join(names, ", ")));
@@ -132,9 +173,9 @@ void Paper::measure() {
 
 bool Paper::selected(const Json& figure) const {
   if (!options_.figures.empty()) {
-    const auto& wanted = options_.figures;
     const auto name = figure.at("figure").get<std::string>();
-    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    return std::any_of(options_.figures.begin(), options_.figures.end(),
+                       [&](const std::string& wanted) { return is_meant(name, wanted); });
   }
   return !options_.quick || figure.value("quick", true);
 }
@@ -145,8 +186,8 @@ Json Paper::measured(const Json& figure) {
                  {"says", figure.value("says", "")}, {"differs", figure.value("differs", "")},
                  {"series", Json::array()},          {"expectations", Json::array()}};
   for (const Json& series : figure.at("series")) {
-    result["series"].push_back(figure.contains("bench") ? bench_series(figure, series)
-                                                        : run_series(figure, series));
+    result["series"].push_back(series.contains("run") ? run_series(figure, series)
+                                                      : bench_series(figure, series));
     if (series.contains("paper")) result["series"].back()["paper"] = series.at("paper");
   }
   for (const Json& expectation : figure.value("expect", Json::array())) {
@@ -164,8 +205,8 @@ Json Paper::run_series(const Json& figure, const Json& series) {
   const auto add = [&](const Json& at) {
     const std::string command = command_at(series, at);
     result["x"].push_back(at.at("x"));
-    result["values"].push_back(point(figure, command));
-    result["commands"].push_back("weir run " + command);
+    result["values"].push_back(point(figure, series, command));
+    result["commands"].push_back(command_of("run " + command, options_.launcher));
   };
   if (figure.contains("points")) {
     for (const Json& each : figure.at("points")) {
@@ -179,49 +220,66 @@ Json Paper::run_series(const Json& figure, const Json& series) {
 }
 
 Json Paper::bench_series(const Json& figure, const Json& series) {
-  const auto command = figure.at("bench").get<std::string>();
+  const bool shorter = options_.quick && figure.contains("quick_bench");
+  const auto command = figure.at(shorter ? "quick_bench" : "bench").get<std::string>();
   const Json results = results_of(command);
-  Json values = results.at(Json::json_pointer(series.at("values").get<std::string>()));
-  Json x = figure.contains("x") ? results.at(Json::json_pointer(figure.at("x").get<std::string>()))
-                                : Json::array();
+  Json values = at_pointers(results, series.at("values"));
+  Json x = series.contains("x") ? series.at("x") : Json::array();
+  if (figure.contains("x")) x = at_pointers(results, figure.at("x"));
   if (!values.is_array()) values = Json::array({values});  // a value that no x has
   for (Json& value : values) {
-    if (!value.is_null()) value = value.get<double>() * 1e3;
+    if (!value.is_null()) value = value.get<double>() * scale_of(figure, series);
   }
   if (values.size() == 1 && x.size() > 1) x = Json::array({x.front()});
   for (std::size_t i = x.size(); i < values.size(); ++i) x.push_back(i);
   return {{"name", series.at("name")},
           {"x", std::move(x)},
           {"values", std::move(values)},
-          {"commands", Json::array({"weir bench " + command})}};
+          {"commands", Json::array({command_of("bench " + command, options_.launcher)})}};
 }
 
-/// Returns the value of a point: the time in milliseconds, or the rate; null where it failed.
-Json Paper::point(const Json& figure, const std::string& command) {
+/// Returns the value of a point: what its series names, the time in milliseconds, or the rate; null
+/// where it failed.
+Json Paper::point(const Json& figure, const Json& series, const std::string& command) {
+  const bool reported = series.contains("value");
+  const Json found = values_of_run(command, reported);
+  const std::string name = reported                    ? series.at("value").get<std::string>()
+                           : figure.at("unit") == "ms" ? "seconds"
+                                                       : "gflops";
+  const Json value = found.value(name, Json());
+  return value.is_null() ? value : Json(value.get<double>() * scale_of(figure, series));
+}
+
+/// Returns the values of a run, by name; or of its report, by pointer.
+Json Paper::values_of_run(const std::string& command, bool reported) {
   Interruption::check();
-  if (!known_.contains(command)) {
-    progress_.update(measured_, 0,
-                     fmt::format("figure {}: {} measured, now weir run {}",
-                                 as_word(figure.at("figure")), measured_, command));
-    ++measured_;
-    try {
-      known_[command] = run_words(command);
-    } catch (const weir::Error& error) {
-      if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;  // the domain cannot be divided so
-      known_[command] = nullptr;
+  const std::string shown = command_of("run " + command, options_.launcher);
+  if (const auto known = known_.find(shown); known != known_.end()) return known->second;
+  progress_.update(measured_, 0, fmt::format("{} measured, now {}", measured_, shown));
+  ++measured_;
+  Json values = Json::object();
+  try {
+    if (reported) {
+      const Json report = report_of("run " + command, options_.launcher);
+      for (const std::string& pointer : pointers_) {
+        const Json value = at_pointer(report, pointer);
+        if (value.is_number()) values[pointer] = value;
+      }
+    } else {
+      values = run_words(command);
     }
+  } catch (const weir::Error& error) {
+    if (error.status() != WEIR_STATUS_UNSUPPORTED) throw;  // the domain cannot be divided so
   }
-  const Json& found = known_.at(command);
-  if (found.is_null()) return nullptr;
-  if (figure.at("unit") == "ms") return found.at("seconds").get<double>() * 1e3;
-  return found.at("gflops");
+  return known_[shown] = std::move(values);
 }
 
 Json Paper::results_of(const std::string& command) {
   Interruption::check();
   if (!benches_.contains(command)) {
     progress_.update(measured_, 0, "weir bench " + command);
-    benches_[command] = bench_words(command);
+    benches_[command] = is_experiment(command) ? bench_words(command)
+                                               : report_of("bench " + command, options_.launcher);
   }
   return benches_.at(command);
 }
@@ -236,10 +294,11 @@ void Paper::recall() {
   if (!is("schema", kSchema) || !is("version", version_line()) || !found.contains("measured"))
     return;
   for (const auto& [command, figures] : found.at("measured").items()) {
-    const auto has = [&](const char* key) {
-      return figures.contains(key) && figures.at(key).is_number();
-    };
-    if (has("seconds") && has("gflops")) known_[command] = figures;
+    const auto is_number = [](const Json& value) { return value.is_number(); };
+    if (figures.is_object() && !figures.empty() &&
+        std::all_of(figures.begin(), figures.end(), is_number)) {
+      known_[command] = figures;
+    }
   }
 }
 

@@ -26,6 +26,7 @@ struct Options {
   bool fresh = false;                ///< measure again what is in the file
   std::vector<std::string> figures;  ///< empty: all
   std::string output;                ///< of the files, without .json and .html
+  std::string launcher;              ///< command that starts ranks, as "mpirun -n 2"; "": weir
 };
 
 /// Measures the figures of a paper. Writes each value to a file as soon as it is known, and does
@@ -51,14 +52,16 @@ class Paper {
   Json measured(const Json& figure);
   Json run_series(const Json& figure, const Json& series);
   Json bench_series(const Json& figure, const Json& series);
-  Json point(const Json& figure, const std::string& command);
+  Json point(const Json& figure, const Json& series, const std::string& command);
+  Json values_of_run(const std::string& command, bool reported);
   Json results_of(const std::string& command);
 
   const Options options_;
   const std::string number_;
   const Json description_;
   Json figures_ = Json::array();
-  std::map<std::string, Json> known_;    ///< command -> its figures
+  std::vector<std::string> pointers_;    ///< to values of reports that figures have
+  std::map<std::string, Json> known_;    ///< command -> its values, by name or pointer
   std::map<std::string, Json> benches_;  ///< command -> its results
   std::size_t measured_ = 0;
   Progress progress_;
