@@ -53,8 +53,8 @@ def groups(quick):
 
 
 OVERLAPS = (
-    ("simulated card", DEVICE, at_most(1.05)),
-    ("simulated card, half duplex", f"{DEVICE},duplex=half", at_most(1.05)),
+    ("simulated device", DEVICE, at_most(1.05)),
+    ("simulated device, half duplex", f"{DEVICE},duplex=half", at_most(1.05)),
     ("PoCL", "opencl:0,alias=off", None),
     ("CUDA", "cuda:0", None),
 )

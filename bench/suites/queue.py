@@ -23,7 +23,7 @@ def groups(quick):
     made = [
         empty_tasks("one place of all cores", at_most(200)),
         empty_tasks("a place for each core", None, "--places", 2),
-        empty_tasks("host and a simulated card", None, "--domains", "host:cores=1,sim:cores=1"),
+        empty_tasks("host and a simulated device", None, "--domains", "host:cores=1,sim:cores=1"),
         small_tiles(n),
         beside_streams(n),
     ]

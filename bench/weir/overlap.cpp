@@ -1,4 +1,4 @@
-// How much of the smaller of transfer and compute time one stream hides on a simulated card.
+// How much of the smaller of transfer and compute time one stream hides on a simulated device.
 #include <sstream>
 
 #include "common/spin_kernel.hpp"

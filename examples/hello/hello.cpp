@@ -9,7 +9,7 @@ int main(int argc, char** argv) try {
   std::vector<double> numbers(1 << 20);
   std::iota(numbers.begin(), numbers.end(), 1.0);
 
-  weir::Runtime runtime(argc > 1 ? argv[1] : "host");  // or a simulated card: "sim:gbps=6"
+  weir::Runtime runtime(argc > 1 ? argv[1] : "host");  // or a simulated device: "sim:gbps=6"
   weir::Kernel square = runtime.kernel("square", [](const weir::Call& call) {
     for (double& number : call.span<double>(0)) number *= number;
   });

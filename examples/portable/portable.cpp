@@ -1,5 +1,5 @@
-// Kernels that are written once and run on the host, on simulated cards and on devices that compile
-// them: portable [DOMAINS], "host" or "opencl:0".
+// Kernels that are written once and run on the host, on simulated devices and on devices that
+// compile them: portable [DOMAINS], "host" or "opencl:0".
 #include <cstddef>
 #include <cstdio>
 #include <vector>

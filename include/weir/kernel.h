@@ -136,7 +136,7 @@ typedef enum weir_kernel_shape {
   WEIR_KERNEL_SHAPE_PARALLEL = 1 /**< the whole place: a team, or OpenMP with its thread count */
 } weir_kernel_shape;
 
-/** Work of one call, for simulated cards in virtual time and for rates in reports. */
+/** Work of one call, for simulated devices in virtual time and for rates in reports. */
 typedef struct weir_cost {
   double flops;
   double bytes;
