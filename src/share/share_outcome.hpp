@@ -25,8 +25,8 @@ class ShareOutcome {
   FailureRef make_failure(weir_status status, std::string message) const noexcept {
     return FailureRef::make(status, std::move(message), "chunk", share_, 0);
   }
-  /// Fails the share unless it has succeeded: then a rank that leaves is no failure. The first
-  /// failure is the result, unless a later one has `is_final`.
+  /// Fails the share; one that has succeeded does not fail when ranks leave. The first failure is
+  /// the result, unless a later one has `is_final`.
   void fail(weir_status status, FailureRef failure, bool is_final = false) noexcept {
     const SpinGuard guard(lock_);
     if (succeeded_) return;

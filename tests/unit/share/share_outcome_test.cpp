@@ -33,7 +33,7 @@ TEST(ShareOutcome, FailureBeforeSuccess_IsReportedAtTheEnd) {
   EXPECT_NE(report_of(outcome).find("no luck"), std::string::npos);
 }
 
-TEST(ShareOutcome, FinalFailure_ReplacesTheFirst) {
+TEST(ShareOutcome, FinalFailure_IsTheResult) {
   const std::string name = "work";
   ShareOutcome outcome(name);
   outcome.fail({WEIR_STATUS_KERNEL_ERROR, "first"});
