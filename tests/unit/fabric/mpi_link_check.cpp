@@ -47,7 +47,7 @@ std::size_t fill(Link& link, Rank to) {
   return sent;
 }
 
-TEST(MpiLink, LetsGoOfSendsToRanksThatAreGone) {
+TEST(MpiLink, SendsToLostRanks_FreeTheirSlots) {
   char message[200] = "";
   const std::unique_ptr<Link> link(weir_mpi_link_open(message, sizeof message));
   ASSERT_NE(link, nullptr) << message;
