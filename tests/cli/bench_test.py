@@ -169,10 +169,11 @@ class Halos(unittest.TestCase):
 class Cache(unittest.TestCase):
     """Section 5.5 of paper 003. The command itself fails when a line does not arrive."""
 
-    LINE, LINES = 64, 1_000_000
+    LINE, LINES = 64, 100_000
 
     def points(self, sets, ways, *by):
-        result = bench("cache", "--ranks", "2", "--repeat", "1", "--sets", sets, "--ways", ways, "--by", ",".join(by))
+        result = bench("cache", "--ranks", "2", "--repeat", "1", "--lines", str(self.LINES), "--sets", sets,
+                       "--ways", ways, "--by", ",".join(by))
         for point in result["points"]:
             for pattern in ("stream", "random", "repeat"):
                 self.assertGreater(point[f"{pattern}_gb_per_s"], 0)

@@ -21,7 +21,6 @@ namespace weir::cli::bench {
 
 namespace {
 
-constexpr std::size_t kLines = 1'000'000;       ///< that a run sends
 constexpr std::size_t kMemoryLines = 1u << 18;  ///< 16 MiB of rank 1 that they go to
 constexpr std::size_t kRepeated = 256;          ///< lines that the pattern "repeat" has
 constexpr std::size_t kLinesInCall = 64;        ///< of a conveyor
@@ -52,8 +51,9 @@ struct Sent {
 /// Memory of rank 1 that lines of rank 0 go to. All ranks call the same functions.
 class Target {
  public:
-  explicit Target(Fabric& fabric)
-      : fabric_(fabric), memory_(fabric.rank() == kTo ? kMemoryLines : 1) {
+  /// `lines`: that a run sends.
+  Target(Fabric& fabric, std::size_t lines)
+      : fabric_(fabric), count_(lines), memory_(fabric.rank() == kTo ? kMemoryLines : 1) {
     fabric.listen([this](unsigned, std::span<const std::byte> message) { receive(message); });
   }
   Target(const Target&) = delete;
@@ -70,7 +70,7 @@ class Target {
     });
     sent.seconds = seconds_together(fabric_, [&] {
       if (fabric_.rank() == kFrom) {
-        for (std::uint64_t i = 0; i < kLines; ++i) {
+        for (std::uint64_t i = 0; i < count_; ++i) {
           const std::uint64_t number = line_of(pattern, i);
           cache.insert(number, line_with(number));
         }
@@ -96,10 +96,10 @@ class Target {
     std::vector<Line> lines;
     Sent sent;
     sent.seconds = seconds_together(fabric_, [&] {
-      for (std::uint64_t i = 0; fabric_.rank() == kFrom && i < kLines; ++i) {
+      for (std::uint64_t i = 0; fabric_.rank() == kFrom && i < count_; ++i) {
         offsets.push_back(line_of(pattern, i) * kLineBytes);
         lines.push_back(line_with(offsets.back() / kLineBytes));
-        if (lines.size() < kLinesInCall && i + 1 < kLines) continue;
+        if (lines.size() < kLinesInCall && i + 1 < count_) continue;
         producer.put(kTo, std::span<const std::uint64_t>(offsets), std::span<const Line>(lines));
         offsets.clear();
         lines.clear();
@@ -138,7 +138,7 @@ class Target {
   /// Throws unless every line of a run has arrived; clears the memory.
   void verify(const std::string& pattern) {
     if (fabric_.rank() == kTo) {
-      for (std::uint64_t i = 0; i < kLines; ++i) {
+      for (std::uint64_t i = 0; i < count_; ++i) {
         const std::uint64_t number = line_of(pattern, i);
         if (memory_[number] == line_with(number)) continue;
         throw Error(WEIR_STATUS_NETWORK_ERROR,
@@ -156,6 +156,7 @@ class Target {
   }
 
   Fabric& fabric_;
+  const std::size_t count_;
   std::vector<Line> memory_;
   std::vector<std::byte> message_;
   std::atomic<std::size_t> ends_{0};
@@ -173,6 +174,8 @@ class Cache final : public RankExperiment {
     const auto list = [&](const char* option, auto& values, const char* words) {
       return app.add_option(option, values, words)->delimiter(',');
     };
+    app.add_option("--lines", lines_, "Lines that a run sends [1000000]")
+        ->check(CLI::Range(1, 1'000'000'000));
     list("--sets", sets_, "Sets of the cache, as 64,512 [64,512]")->check(CLI::Range(1, 65'536));
     list("--ways", ways_, "Ways of a set, as 1,8 [1,8]")->check(CLI::Range(1, 1024));
     list("--by", by_,
@@ -181,7 +184,7 @@ class Cache final : public RankExperiment {
   }
 
   Json measure(Fabric& fabric) override {
-    Target target(fabric);
+    Target target(fabric, lines_);
     Json points = Json::array();
     const std::size_t total = sets_.size() * ways_.size() * by_.size();
     for (const std::size_t sets : sets_) {
@@ -210,7 +213,7 @@ class Cache final : public RankExperiment {
       });
       const auto messages = static_cast<double>(std::max<std::size_t>(sent.messages, 1));
       result[pattern + "_message_bytes"] = static_cast<double>(sent.bytes) / messages;
-      result[pattern + "_gb_per_s"] = static_cast<double>(kLines * kLineBytes) / seconds * 1e-9;
+      result[pattern + "_gb_per_s"] = static_cast<double>(lines_ * kLineBytes) / seconds * 1e-9;
     }
     return result;
   }
@@ -228,6 +231,7 @@ class Cache final : public RankExperiment {
             {"GB/s", "repeat_gb_per_s"}};
   }
 
+  std::size_t lines_ = 1'000'000;
   std::vector<std::size_t> sets_ = {64, 512}, ways_ = {1, 8};
   std::vector<std::string> by_ = {"first-free", "round-robin", kConveyor};
 };
