@@ -154,6 +154,8 @@ Paper::Paper(const std::string& number, Options options)
   for (const std::string& wanted : options_.figures) {
     const auto is_wanted = [&](const std::string& name) { return is_meant(name, wanted); };
     if (std::any_of(names.begin(), names.end(), is_wanted)) continue;
+    for (std::string& name : names) name.resize(std::min(name.find(','), name.size()));
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     throw weir::Error(WEIR_STATUS_NOT_FOUND,
                       fmt::format("paper {} has no figure '{}'{}: choose from {}", number, wanted,
                                   did_you_mean(wanted, names), fmt::join(names, ", ")));
