@@ -77,21 +77,30 @@ constexpr char kNoMeet[] = "#error OpenCL C 1.2 has no memory that two kernels s
 
 constexpr char kHeld[] = "the kernel that the test holds is code of the host";
 
+Kernels kernels_of_gpus(const Runtime& runtime) {
+  return device_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
+}
+
+/// Returns the exceptions of all devices that compile kernels, and those of one of them.
+std::vector<Exception> exceptions_of_gpus(const std::vector<Exception>& own = {}) {
+  std::vector<Exception> all = {
+      {"Copies.TransferToAPeerDevice_ArrivesAndLeavesTheSourceUnchanged",
+       "OpenCL devices have no link to each other"},
+      {"Memory.AdoptedDeviceMemory_IsUsedInPlaceAndOverlapIsRejected",
+       "an OpenCL device takes no memory"},
+      {"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds", kHeld},
+      {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds", kHeld},
+      {"Overlap.*", kNoRendezvous}};
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
 const Registration gpu({
     .name = "opencl_gpu",
     .domain = "opencl:0,native=off",
     .small = "opencl:0,native=off,memory=32KiB",
-    .kernels =
-        [](const Runtime& runtime) {
-          return device_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
-        },
-    .exceptions = {{"Copies.TransferToAPeerDevice_ArrivesAndLeavesTheSourceUnchanged",
-                    "OpenCL devices have no link to each other"},
-                   {"Memory.AdoptedDeviceMemory_IsUsedInPlaceAndOverlapIsRejected",
-                    "an OpenCL device takes no memory"},
-                   {"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds", kHeld},
-                   {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds", kHeld},
-                   {"Overlap.*", kNoRendezvous}},
+    .kernels = kernels_of_gpus,
+    .exceptions = exceptions_of_gpus(),
     .missing = missing_gpu,
 });
 
@@ -100,17 +109,8 @@ const Registration buffers({
     .name = "opencl_buffers",
     .domain = "opencl:0,native=off,svm=off",
     .small = "opencl:0,native=off,svm=off,memory=32KiB",
-    .kernels =
-        [](const Runtime& runtime) {
-          return device_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
-        },
-    .exceptions = {{"Copies.TransferToAPeerDevice_ArrivesAndLeavesTheSourceUnchanged",
-                    "OpenCL devices have no link to each other"},
-                   {"Memory.AdoptedDeviceMemory_IsUsedInPlaceAndOverlapIsRejected",
-                    "an OpenCL device takes no memory"},
-                   {"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds", kHeld},
-                   {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds", kHeld},
-                   {"Overlap.*", kNoRendezvous}},
+    .kernels = kernels_of_gpus,
+    .exceptions = exceptions_of_gpus(),
     .missing = missing_gpu,
 });
 
@@ -136,26 +136,17 @@ const Registration rusticl({
     .name = "opencl_rusticl",
     .domain = "opencl:0",
     .small = "opencl:0,memory=32KiB",
-    .kernels =
-        [](const Runtime& runtime) {
-          return device_code(runtime, {"opencl", gather_by_queue, kNoMeet, "meet.cl", nullptr});
-        },
-    .exceptions = {{"Copies.TransferToAPeerDevice_ArrivesAndLeavesTheSourceUnchanged",
-                    "OpenCL devices have no link to each other"},
-                   {"Memory.AdoptedDeviceMemory_IsUsedInPlaceAndOverlapIsRejected",
-                    "an OpenCL device takes no memory"},
-                   {"Ordering.KernelsSeparatedByBarriers_AreSubmittedBeforeTheFirstEnds", kHeld},
-                   {"Ordering.DependentKernels_AreSubmittedBeforeTheFirstEnds", kHeld},
-                   {"Overlap.*", kNoRendezvous},
-                   {"Compute.IntegerAndFloatingPointScalars_ReachTheKernelUnchanged", kNoDoubles},
-                   {"Portable.MatrixMultiplyInDoubles_IsExactAndWritesOnlyItsTile", kNoDoubles},
-                   {"Portable.ContendedAtomicsOnAllTypes_GiveExactResults", kNoDoubles},
-                   {"Portable.Float4AndDouble4_LoadComputeAndStoreEachElement", kNoDoubles},
-                   {"Portable.ScalarArguments_ConvertToParameterTypesWithoutLoss", kNoDoubles},
-                   {"Portable.GroupsWith96KiBOfSharedMemory_ReverseTheirElements",
-                    "groups of the device share 32 KiB at most"},
-                   {"Portable.SharedMemoryAboveTheLimit_ErrorNamesKernelAndBytes",
-                    "the driver counts the shared memory of a group twice (Mesa 22.3)"}},
+    .kernels = kernels_of_gpus,
+    .exceptions = exceptions_of_gpus(
+        {{"Compute.IntegerAndFloatingPointScalars_ReachTheKernelUnchanged", kNoDoubles},
+         {"Portable.MatrixMultiplyInDoubles_IsExactAndWritesOnlyItsTile", kNoDoubles},
+         {"Portable.ContendedAtomicsOnAllTypes_GiveExactResults", kNoDoubles},
+         {"Portable.Float4AndDouble4_LoadComputeAndStoreEachElement", kNoDoubles},
+         {"Portable.ScalarArguments_ConvertToParameterTypesWithoutLoss", kNoDoubles},
+         {"Portable.GroupsWith96KiBOfSharedMemory_ReverseTheirElements",
+          "groups of the device share 32 KiB at most"},
+         {"Portable.SharedMemoryAboveTheLimit_ErrorNamesKernelAndBytes",
+          "the driver counts the shared memory of a group twice (Mesa 22.3)"}}),
     .missing = missing_rusticl,
 });
 

@@ -1,4 +1,4 @@
-// Environment variables and folders of a test, which is to leave no trace.
+// Environment variables and folders that tests change or make, and restore or remove.
 #pragma once
 
 #include <cstdlib>
@@ -40,7 +40,7 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
   std::string path(const std::string& name) const { return path_ + "/" + name; }
-  /// How many files it has.
+  /// Returns the number of files in it.
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
   }
@@ -49,7 +49,7 @@ class TemporaryFolder {
   std::string path_ = testing::TempDir() + "weir-test-XXXXXX";
 };
 
-/// One that is meanwhile the folder for caches of the user.
+/// A temporary folder that is the user's cache folder while it exists.
 class CacheFolder : public TemporaryFolder {
   const EnvironmentVariable variable_{"XDG_CACHE_HOME", path()};
 };

@@ -8,7 +8,7 @@
 
 namespace weir {
 
-/// The message of the Thrown that code throws, "" without one.
+/// Calls code() and returns the message of the Thrown that it throws, or "".
 template <class Thrown = Error, class Code>
 std::string thrown_by(Code code) {
   try {
@@ -19,7 +19,7 @@ std::string thrown_by(Code code) {
   }
 }
 
-/// The same of a Thrown that is to have this status.
+/// The same; expects the Thrown to have this status.
 template <class Thrown = Error, class Code>
 std::string thrown_by(Code code, weir_status status) {
   try {

@@ -36,9 +36,11 @@ std::uint64_t line_of(const std::string& pattern, std::uint64_t i) {
   return state % (pattern == "random" ? kMemoryLines : kRepeated);
 }
 
+/// Returns what line `number` contains when it has arrived; never zeros.
 Line line_with(std::uint64_t number) {
   Line line{};
-  std::memcpy(line.data(), &number, sizeof number);
+  const std::uint64_t content = number + 1;
+  std::memcpy(line.data(), &content, sizeof content);
   return line;
 }
 

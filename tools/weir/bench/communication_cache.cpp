@@ -37,7 +37,7 @@ void CommunicationCache::flush() {
   }
 }
 
-/// Returns a way that has no line in a set; sends one where there is none.
+/// Returns a free way of a set. If the set has none, sends the fullest way, and returns it.
 std::size_t CommunicationCache::free_way(std::size_t set) {
   for (std::size_t i = 0; i < ways_; ++i) {
     const std::size_t way = (next_[set] + i) % ways_;
