@@ -7,6 +7,8 @@
 // (with --all: N inputs). The same seed gives the same mutants. They run in a child with limits: T
 // (1) s of processor time and 512 MB of memory for an input. One that ends the child, or needs
 // more, is saved, and the line that runs it again is printed; then another child goes on behind it.
+// So is a file "refused_..." that is not refused and, in a folder with such files, another one that
+// is.
 // The second form runs files in this process, for a debugger. The dictionary is FOLDER.dict.
 #include <algorithm>
 #include <cerrno>
@@ -162,6 +164,7 @@ class Campaign {
       limit_time(options_.seconds);
       ::run(text);
       limit_time(0);
+      check_file(progress_->next, weir::fuzz::refused > before);
       if (progress_->next >= files_.size()) progress_->refused += weir::fuzz::refused - before;
       ++progress_->next;
       if (progress_->next - progress_->checked >= leak_interval_) check_leaks();
@@ -169,6 +172,17 @@ class Campaign {
     check_leaks();
     progress_->done = true;
     std::exit(0);
+  }
+
+  static bool must_be_refused(const std::filesystem::path& file) {
+    return file.filename().string().starts_with("refused_");
+  }
+
+  void check_file(std::uint64_t index, bool is_refused) const {
+    if (index >= files_.size()) return;
+    if (std::none_of(files_.begin(), files_.end(), must_be_refused)) return;
+    weir::fuzz::require(is_refused == must_be_refused(files_[index]),
+                        is_refused ? "a file of this name is accepted" : "it is refused");
   }
 
   static void limit_memory() {

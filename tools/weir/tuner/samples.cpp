@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -27,15 +28,22 @@ std::uint64_t hash_of(std::string_view text) noexcept {
   return hash;
 }
 
+/// Throws unless the file has a whole number of at least 0: the conversion of another number may be
+/// undefined.
+std::size_t count_of(const Json& number) {
+  if (!number.is_number_unsigned()) throw std::invalid_argument("a number that is not a count");
+  return number.get<std::size_t>();
+}
+
 Point point_of(const Json& json) {
-  return {json.at("places").get<std::size_t>(), json.at("streams").get<std::size_t>(),
-          json.at("asked_tiles").get<std::size_t>(), json.value("policy", ""),
-          json.value("aspect", std::size_t{1})};
+  return {count_of(json.at("places")), count_of(json.at("streams")),
+          count_of(json.at("asked_tiles")), json.value("policy", ""),
+          json.contains("aspect") ? count_of(json["aspect"]) : 1};
 }
 
 Evaluation evaluation_of(const Json& json) {
   Evaluation evaluation{.point = point_of(json),
-                        .tiles = json.at("tiles").get<std::size_t>(),
+                        .tiles = count_of(json.at("tiles")),
                         .samples = json.at("samples").get<std::vector<double>>(),
                         .link_s = json.at("link_s").get<double>(),
                         .compute_s = json.at("compute_s").get<double>(),
@@ -44,7 +52,7 @@ Evaluation evaluation_of(const Json& json) {
                                     .idle_s = json.at("idle_s").get<double>(),
                                     .exposed_s = json.at("exposed_s").get<double>(),
                                     .nothing_s = json.at("nothing_s").get<double>(),
-                                    .kernels = json.at("kernels").get<std::uint64_t>()}};
+                                    .kernels = count_of(json.at("kernels"))}};
   const Point& point = evaluation.point;
   bool good =
       point.places > 0 && point.streams > 0 && point.aspect > 0 && !evaluation.samples.empty();
