@@ -13,8 +13,6 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu_run.sh"
 APPS = [f"{app}-{precision}-{domains}.json" for app in ("matmul", "cholesky")
         for precision in ("double", "float") for domains in ("cuda_0", "host_cuda_0")]
 
-SLOWDOWN = int(os.environ.get("WEIR_TEST_SLOWDOWN", "1"))
-
 
 class GpuRunTest(weir_cli.CliTest):
     def setUp(self):
@@ -42,7 +40,7 @@ class GpuRunTest(weir_cli.CliTest):
         """Runs run.sh; returns what it prints."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("WEIR_", "RUN_"))}
-        done = subprocess.run(["./run.sh", *arguments], cwd=self.folder, timeout=300 * SLOWDOWN, check=False,
+        done = subprocess.run(["./run.sh", *arguments], cwd=self.folder, timeout=300 * weir_cli.SLOWDOWN, check=False,
                               capture_output=True, text=True,
                               env={**environment, **self.environment, **variables})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)

@@ -18,6 +18,8 @@ DOMAINS = ("host", SIM, MIXED)
 CARD = "sim:cores=1,gbps=6,gflops=100,clock=virtual"  # where only the device has time of its own
 CARDS = (MIXED, "host:cores=1,sim:order=device,cores=1", CARD)
 
+SLOWDOWN = int(os.environ.get("WEIR_TEST_SLOWDOWN", "1"))  # of a sanitizer or emulator, at most
+
 TYPES = {"double": np.float64, "float": np.float32}
 
 _programs = []
@@ -63,7 +65,7 @@ class CliTest(unittest.TestCase):
                        if not name.startswith("WEIR_")}
         environment.update(self.environment)
         command = [program(0)] + [str(argument) for argument in arguments]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120 * SLOWDOWN, check=False,
                                 cwd=self.folder, env=environment)
         self.assertIn(result.returncode, code if isinstance(code, tuple) else (code,),
                       f"{' '.join(command)}\n{result.stdout}{result.stderr}")

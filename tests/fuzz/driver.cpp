@@ -35,11 +35,15 @@
 #include "sanitizers.h"
 #include "target.hpp"
 
+// The address space of a sanitized program does not measure its memory.
 #if defined(WEIR_ADDRESS_SANITIZER)
 #include <sanitizer/lsan_interface.h>
-// The address space of a sanitized program does not measure its memory.
 extern "C" const char* __asan_default_options() {
   return "hard_rss_limit_mb=1024:allocator_may_return_null=1:max_allocation_size_mb=512";
+}
+#elif defined(WEIR_THREAD_SANITIZER)
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1:max_allocation_size_mb=512";
 }
 #endif
 
