@@ -77,16 +77,19 @@ void DependencePolicy::inherit(Action& action) noexcept {
   }
 }
 
-void DependencePolicy::conclude(Action& action) noexcept {
-  if (action.kind == ActionKind::drain) return conclude_drain(action);
+bool DependencePolicy::conclude(Action& action) noexcept {
+  if (action.kind == ActionKind::drain) {
+    conclude_drain(action);
+    return false;
+  }
   // Actions after a marker may have failed already.
   if (orders_stream(action.kind) && action.status == WEIR_STATUS_OK &&
       first_sequence_ < action.sequence())
     action.failure.merge(first_failure_);
   if (!action.failure) [[likely]]
-    return;
+    return false;
   if (action.status == WEIR_STATUS_OK) action.status = WEIR_STATUS_POISONED;
-  if (action.kind != ActionKind::marker) note_failure(action);
+  return action.kind != ActionKind::marker && note_failure(action);
 }
 
 void DependencePolicy::conclude_drain(Action& drain) noexcept {
@@ -99,23 +102,26 @@ void DependencePolicy::conclude_drain(Action& drain) noexcept {
   table_.clear_poison();
 }
 
-void DependencePolicy::note_failure(const Action& action) noexcept {
-  if (action.status == WEIR_STATUS_CANCELLED) return;
-  if (!first_failure_ || action.sequence() < first_sequence_) {
+/// Returns whether the failure is now the first one of the stream.
+bool DependencePolicy::note_failure(const Action& action) noexcept {
+  if (action.status == WEIR_STATUS_CANCELLED) return false;
+  const bool is_first = !first_failure_ || action.sequence() < first_sequence_;
+  if (is_first) {
     first_failure_ = action.failure;
     first_status_ = action.status;
     first_sequence_ = action.sequence();
   }
   if (action.kind == ActionKind::barrier || is_fifo()) {
     poison_all_.merge(action.failure);
-    return;
+    return is_first;
   }
-  if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS || action.traits.non_ordering) return;
+  if (policy_ != WEIR_DEPENDENCE_POLICY_OPERANDS || action.traits.non_ordering) return is_first;
   try {
     table_.poison(action, action.failure);
   } catch (const std::bad_alloc&) {
     poison_all_.merge(action.failure);
   }
+  return is_first;
 }
 
 FailureRef DependencePolicy::failure_behind(const Action& action,

@@ -46,8 +46,9 @@ class DependencePolicy {
   /// after all earlier actions are complete.
   void inherit(Action& action) noexcept;
 
-  /// Sets the final status of a complete action, and notes its failure for later actions.
-  void conclude(Action& action) noexcept;
+  /// Sets the final status of a complete action, and notes its failure for later actions. Returns
+  /// whether later barriers that are admitted do not know a failure yet.
+  bool conclude(Action& action) noexcept;
 
   /// Returns what poisons the successors of a complete action in addition to its own failure, null
   /// if nothing does: in FIFO order the failures of the actions before it, too, and behind a
@@ -64,7 +65,7 @@ class DependencePolicy {
     if (earlier != nullptr) predecessors_.push_back({earlier, ignores_failure});
   }
   void find_conflicts(const Action& action, const ActionWindow& window);
-  void note_failure(const Action& action) noexcept;
+  bool note_failure(const Action& action) noexcept;
   void conclude_drain(Action& drain) noexcept;
 
   const weir_dependence_policy policy_;

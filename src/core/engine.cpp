@@ -231,7 +231,14 @@ void Engine::complete_front() noexcept {
 
 void Engine::conclude(Action& action) noexcept {
   if (action.kind != ActionKind::marker && policy_.waits_for_front(action)) blocked_ = false;
-  policy_.conclude(action);
+  if (!policy_.conclude(action) || !device_.active()) [[likely]]
+    return;
+  // A cancelled barrier between the two passes no failure on, and actions behind the later barrier
+  // must not be submitted as if there were none.
+  each_admitted([&](Action& later) {
+    if (later.kind != ActionKind::barrier || later.sequence() <= action.sequence()) return;
+    poison(later, action.failure);
+  });
 }
 
 void Engine::remove(Action& action) noexcept {
