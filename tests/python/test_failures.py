@@ -471,15 +471,17 @@ def run_program(text, **options):
 
 INTERRUPTED = """
     import sys
+    import threading
     import time
     import numpy as np
     import weir
-    def sleep(part):
+    never = threading.Event()
+    def block(part):
         try:
             print("running\\n", end="", flush=True)
-            time.sleep(60)
-        except KeyboardInterrupt:  # it came between the two, so nothing sleeps yet
-            time.sleep(60)
+            never.wait(60)
+        except KeyboardInterrupt:  # it came between the two, so nothing waits yet
+            never.wait(60)
     def spin(part):
         print("running\\n", end="", flush=True)
         while True: pass
@@ -495,7 +497,7 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.parametrize("kernel", ["sleep", "spin"])
+@pytest.mark.parametrize("kernel", ["block", "spin"])
 @pytest.mark.parametrize("opened", ["with weir.Runtime('host:cores=1') as runtime:",
                                     "for runtime in [weir.Runtime('host:cores=1')]:"])
 @pytest.mark.parametrize("waits", ["stream.synchronize()", "time.sleep(60)", "pass"])
@@ -514,7 +516,7 @@ def test_ctrl_c_ends_a_program_whose_kernel_keeps_running(kernel, opened, waits)
         assert errors.rstrip().endswith("KeyboardInterrupt"), errors
 
 
-@pytest.mark.parametrize("kernel", ["sleep", "spin"])
+@pytest.mark.parametrize("kernel", ["block", "spin"])
 @pytest.mark.parametrize("thing", ["stream", "place", "data", "queue", "runtime"])
 def test_ctrl_c_ends_a_program_that_destroys_what_a_kernel_uses(kernel, thing):
     """What is destroyed alone, or first: the others follow, as the program ends."""
@@ -546,7 +548,7 @@ def test_after_an_interrupt_closing_does_not_wait_for_a_kernel(thing):
     except KeyboardInterrupt:
         print("interrupted", flush=True)"""
     program = run_program(INTERRUPTED.format(
-        kernel="sleep", opened="for runtime in [weir.Runtime('host:cores=1')]:",
+        kernel="block", opened="for runtime in [weir.Runtime('host:cores=1')]:",
         waits=f"try: stream.synchronize()\n            finally: {thing}.close()", call=call))
     assert program.stdout.readline() == "running\n"
     program.send_signal(signal.SIGINT)
