@@ -18,7 +18,9 @@ Ticket* TicketPool::take() {
   const SpinGuard guard(lock_);
   if (free_ == nullptr) return grow();
   Ticket* const list = free_;
-  free_ = nullptr;
+  Ticket* last = list;
+  for (std::uint32_t i = 1; i < kChunk && last->next != nullptr; ++i) last = last->next;
+  free_ = std::exchange(last->next, nullptr);
   return list;
 }
 

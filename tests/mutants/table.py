@@ -421,6 +421,9 @@ MUTANTS = [
            "if (twice != sorted.end()) {", "if (false) {", GRAPHS),
     Mutant("a graph goes while a launch runs", "src/graph/graph.cpp",
            "    wait_for_events(context_, launches_, WEIR_WAIT_MODE_ALL, -1);\n", "", GRAPHS),
+    Mutant("a queue takes all free tickets", "src/core/ticket_pool.cpp",
+           "for (std::uint32_t i = 1; i < kChunk && last->next != nullptr; ++i) last = last->next;",
+           "while (last->next != nullptr) last = last->next;", ENGINE),
     # Conveyors and halos.
     Mutant("a seed draws before all ranks wait", "src/fabric/inproc.cpp",
            "    if (!is_idle(rank)) return check_absent(rank);\n", "",
