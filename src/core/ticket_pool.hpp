@@ -21,8 +21,8 @@ class TicketPool {
   TicketPool& operator=(const TicketPool&) = delete;
   ~TicketPool();
 
-  /// Returns free tickets linked by `next`: at least one, and few, so that other queues have some,
-  /// too. Throws std::bad_alloc.
+  /// Returns 1 to 256 free tickets, linked by `next`; the others are for other queues. Throws
+  /// std::bad_alloc.
   Ticket* take();
   /// Returns a list of free tickets to the pool.
   void give(Ticket* list) noexcept;

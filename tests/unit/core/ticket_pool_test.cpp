@@ -12,8 +12,9 @@ namespace {
 /// Returns the highest slot number in a list, without the mark.
 std::uint32_t highest_slot(const Ticket* list) {
   std::uint32_t highest = 0;
-  for (; list != nullptr; list = list->next)
+  for (; list != nullptr; list = list->next) {
     highest = std::max(highest, list->slot & ~Ticket::kMark);
+  }
   return highest;
 }
 
