@@ -304,6 +304,10 @@ SITUATIONS = {
         ONE_PLACE, [kernel(10 * i + 7, 3, ready=10 * i) for i in range(50)],
         "nothing runs 70 % of the time while actions are ready to start: 7 us for each kernel, which "
         "takes 3 us; larger actions start less often"),
+    "one kernel that starts for longer than it runs": (
+        ONE_PLACE, [kernel(7, 3, ready=0)],
+        "nothing runs 70 % of the time while actions are ready to start: 7 us for each kernel, which "
+        "takes 3 us"),
     "a chain": (
         ("d/p0 core 0",), [event for i in range(6) for event in
                            [kernel(100 * i, 100, of=4)] + ([arrow("f", i, 2, 100 * i)] if i else []) +

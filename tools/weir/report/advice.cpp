@@ -219,8 +219,9 @@ class Adviser {
         "takes {}",
         percent(share(spent.starting_s)), micros(spent.starting_s / kernels),
         micros(is_.compute_s / kernels));
-    if (choices_.parts != nullptr)
+    if (choices_.parts != nullptr && is_.kernels > 1) {
       words += fmt::format("; larger {} start less often", choices_.parts);
+    }
     add(Judgement::bad, words);
   }
 
