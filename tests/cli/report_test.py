@@ -308,6 +308,10 @@ SITUATIONS = {
         ONE_PLACE, [kernel(7, 3, ready=0)],
         "nothing runs 70 % of the time while actions are ready to start: 7 us for each kernel, which "
         "takes 3 us"),
+    "one kernel that starts for much longer": (
+        ONE_PLACE, [kernel(1470, 3, ready=0)],
+        "nothing runs 100 % of the time while actions are ready to start: 1470 us for each kernel, "
+        "which takes 3 us"),
     "a chain": (
         ("d/p0 core 0",), [event for i in range(6) for event in
                            [kernel(100 * i, 100, of=4)] + ([arrow("f", i, 2, 100 * i)] if i else []) +

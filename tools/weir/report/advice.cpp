@@ -32,7 +32,7 @@ std::string bytes_in_words(double bytes) {
   return fmt::format("{:.3g} {}", bytes, unit);
 }
 
-std::string micros(double seconds) { return fmt::format("{:.2g} us", 1e6 * seconds); }
+std::string micros(double seconds) { return apps::two_digits(1e6 * seconds) + " us"; }
 
 class Adviser {
  public:

@@ -81,8 +81,9 @@ class Explanation {
              std::max(1e-12, account.work_s + account.idle_s);
     };
     return fmt::format(
-        ", as on average {:.2g} of {} are idle while kernels run, {:.2g} with the chosen division",
-        idle(theirs), counted(space_.threads, "core"), idle(best_.account));
+        ", as on average {} of {} are idle while kernels run, {} with the chosen division",
+        apps::two_digits(idle(theirs)), counted(space_.threads, "core"),
+        apps::two_digits(idle(best_.account)));
   }
 
   void explain_pace() {
