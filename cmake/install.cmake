@@ -121,12 +121,16 @@ if(TARGET hstreams_source)
   endforeach()
 endif()
 
-# The Fortran module and pkg-config weir-fortran; the sources, for compilers other than this.
+# The Fortran modules and pkg-config weir-fortran; the sources, for compilers other than this.
 if(TARGET weir_fortran)
   weir_install_library(weir_fortran fortran)
-  install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${WEIR_FORTRAN_MODULES}/weir.mod
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/${WEIR_FORTRAN_MODULES} COMPONENT fortran)
-  install(FILES fortran/weir.f90 fortran/shim.c fortran/shim.h
+  foreach(name weir_support weir weir_ranks)
+    install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${WEIR_FORTRAN_MODULES}/${name}.mod
+      DESTINATION ${CMAKE_INSTALL_LIBDIR}/${WEIR_FORTRAN_MODULES} COMPONENT fortran)
+    install(FILES fortran/${name}.f90
+      DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/weir/fortran COMPONENT fortran)
+  endforeach()
+  install(FILES fortran/shim.c fortran/shim.h
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/weir/fortran COMPONENT fortran)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/weir-fortran.pc.in
     ${PROJECT_BINARY_DIR}/weir-fortran.pc @ONLY)

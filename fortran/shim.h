@@ -68,3 +68,55 @@ weir_status weir_fortran_sync(weir_stream* stream, const weir_event* events, siz
                               weir_event* out_event);
 weir_status weir_fortran_acquire(weir_queue* queue, const weir_operand* part, int64_t timeout_ns);
 weir_status weir_fortran_flush(weir_queue* queue, const weir_operand* part, weir_event* out_event);
+
+weir_status weir_fortran_fabric_open(const char* transport, const char* progress,
+                                     int64_t lost_after_ns, weir_fabric** out_fabric);
+
+/* Data are arrays without gaps; the functions check the sizes that belong together. */
+
+weir_status weir_fortran_send(weir_fabric* fabric, unsigned to, const CFI_cdesc_t* message);
+weir_status weir_fortran_window_create(weir_fabric* fabric, const CFI_cdesc_t* array,
+                                       int64_t timeout_ns, weir_window** out_window,
+                                       size_t* out_element_bytes);
+weir_status weir_fortran_put(weir_window* window, unsigned rank, size_t offset,
+                             const CFI_cdesc_t* data);
+weir_status weir_fortran_get(weir_window* window, unsigned rank, size_t offset,
+                             const CFI_cdesc_t* data);
+weir_status weir_fortran_broadcast(weir_communicator* communicator, unsigned root,
+                                   const CFI_cdesc_t* data, int64_t timeout_ns);
+weir_status weir_fortran_gather(weir_communicator* communicator, unsigned root,
+                                const CFI_cdesc_t* own, const CFI_cdesc_t* all, int64_t timeout_ns);
+weir_status weir_fortran_scatter(weir_communicator* communicator, unsigned root,
+                                 const CFI_cdesc_t* all, const CFI_cdesc_t* own,
+                                 int64_t timeout_ns);
+weir_status weir_fortran_all_to_all(weir_communicator* communicator, const CFI_cdesc_t* parts,
+                                    const CFI_cdesc_t* received, int64_t timeout_ns);
+weir_status weir_fortran_reduce(weir_communicator* communicator, unsigned root,
+                                const CFI_cdesc_t* values, weir_number type, weir_fabric_op op,
+                                int64_t timeout_ns);
+weir_status weir_fortran_scan(weir_communicator* communicator, bool exclusive,
+                              const CFI_cdesc_t* values, weir_number type, weir_fabric_op op,
+                              int64_t timeout_ns);
+
+/** periodic: 0 or 1. blocks: all 0 for one block of each rank. list: used if it has blocks. */
+weir_status weir_fortran_grid_create(unsigned dimensions, const size_t cells[3],
+                                     const size_t periodic[3], unsigned ranks,
+                                     const size_t blocks[3], const weir_grid_block* list,
+                                     size_t list_count, weir_grid** out_grid);
+weir_status weir_fortran_grid_blocks(const weir_grid* grid, weir_grid_block* blocks,
+                                     size_t capacity, size_t* out_count);
+
+/** An array with the cells of a block and its halo; element_bytes is 0 for one that cannot be. */
+typedef struct weir_fortran_cells {
+  void* address;
+  size_t element_bytes, extent[3], stride[2];
+} weir_fortran_cells;
+
+void weir_fortran_grid_array(const CFI_cdesc_t* array, weir_fortran_cells* out_cells);
+
+/** arrays: all fields of each block of this rank, block after block; on a rank without blocks an
+ * array of each field. A failure on one rank is one on all. */
+weir_status weir_fortran_halo_create(weir_fabric* fabric, const weir_grid* grid,
+                                     const weir_fortran_cells* arrays, size_t array_count,
+                                     const size_t width[3], bool corners, bool check,
+                                     int64_t timeout_ns, weir_halo** out_halo);

@@ -14,6 +14,7 @@
 module weir
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
+  use weir_support
   implicit none
   private
 
@@ -124,7 +125,6 @@ module weir
   integer(c_int), parameter :: READ_ = 1, WRITE_ = 2, READ_WRITE_ = 3, COMMUTE_ = 7
   integer(c_int), parameter :: I64 = 0, U64 = 1, F32 = 2, F64 = 3
   integer(c_int), parameter :: NO_PARAMETER = -1, MOST_PARAMETERS = 65536  ! more than weir has
-  integer, parameter :: MESSAGE_LENGTH = 512
 
   ! ---- What there is -----------------------------------------------------------------------------
 
@@ -177,12 +177,6 @@ module weir
   ! ---- C -----------------------------------------------------------------------------------------
 
   interface
-    subroutine weir_fortran_message_c(text, capacity) bind(C, name="weir_fortran_message")
-      import
-      character(kind=c_char), intent(out) :: text(*)
-      integer(c_size_t), value :: capacity
-    end subroutine
-
     type(c_ptr) function weir_status_name_c(status) &
       bind(C, name="weir_status_name")
       import
@@ -482,45 +476,11 @@ contains
 
   ! ---- Errors ------------------------------------------------------------------------------------
 
-  !> Hands a status and its message to the caller, or stops.
-  subroutine report(status, stat, errmsg)
-    integer(c_int), intent(in) :: status
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(kind=c_char, len=MESSAGE_LENGTH) :: message
-    if (present(stat)) stat = int(status)
-    if (status == WEIR_STATUS_OK) return
-    call weir_fortran_message_c(message, int(MESSAGE_LENGTH, c_size_t))
-    if (present(errmsg)) errmsg = message
-    if (.not. present(stat)) error stop "weir: " // trim(message)
-  end subroutine
-
   !> The name of a status, "invalid_argument".
   function weir_status_name(status) result(name)
     integer, intent(in) :: status
     character(:), allocatable :: name
-    character(kind=c_char), pointer :: letters(:)
-    integer :: i
-    call c_f_pointer(weir_status_name_c(int(status, c_int)), letters, [64])
-    name = ""
-    do i = 1, size(letters)
-      if (letters(i) == c_null_char) exit
-      name = name // letters(i)
-    end do
-  end function
-
-  !> A string for C; nothing is the empty one.
-  function c_string(text) result(terminated)
-    character(*), intent(in), optional :: text
-    character(kind=c_char, len=:), allocatable :: terminated
-    terminated = c_null_char
-    if (present(text)) terminated = trim(text) // c_null_char
-  end function
-
-  integer(c_int64_t) function nanoseconds(timeout)
-    real(real64), intent(in), optional :: timeout
-    nanoseconds = -1
-    if (present(timeout)) nanoseconds = int(max(0._real64, min(timeout, 9e9_real64)) * 1e9_real64, c_int64_t)
+    name = f_string(weir_status_name_c(int(status, c_int)))
   end function
 
   ! ---- Runtimes and domains ----------------------------------------------------------------------
@@ -1154,12 +1114,6 @@ contains
     call report(weir_fortran_graph_begin_c(c_null_ptr, stream%handle, c_string(name), is_true(record_only), &
                                            graph%handle), stat, errmsg)
   end subroutine
-
-  pure logical(c_bool) function is_true(given)
-    logical, intent(in), optional :: given
-    is_true = .false.
-    if (present(given)) is_true = logical(given, c_bool)
-  end function
 
   !> Ends the recording; fails if nothing was recorded.
   subroutine weir_graph_end(graph, stat, errmsg)

@@ -1,7 +1,7 @@
-// Sequences of calls on a fabric of one rank, its windows, grids, halos and conveyors: each byte of
-// an input is a choice, right or wrong. Each call must end with a documented status and a message
-// of one line; windows hold what was put, and tables of conveyors what was added. No handle is used
-// that is not live.
+// Sequences of calls on a fabric of one rank, its communicators, windows, grids, halos and
+// conveyors: each byte of an input is a choice, right or wrong. Each call must end with a
+// documented status and a message of one line; windows hold what was put, and tables of conveyors
+// what was added. No handle is used that is not live.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -31,6 +31,8 @@ constexpr std::size_t kCells[] = {8, 1, 2, 3, 5, 0, SIZE_MAX};
 constexpr std::size_t kBlocks[] = {1, 2, 0, 3, 9, SIZE_MAX};
 constexpr std::size_t kWidths[] = {1, 0, 2, 3, 100, SIZE_MAX};
 constexpr std::size_t kElements[] = {8, 4, 1, 16, 0};
+constexpr std::int64_t kColors[] = {0, 0, 7, WEIR_NO_COLOR, INT64_MIN, INT64_MAX};
+constexpr unsigned kRoots[] = {0, 0, 0, WEIR_ALL_RANKS, 1};
 constexpr std::size_t kItems[] = {8, 16, 64, 256, 0, 7, 264, SIZE_MAX};
 
 weir_status ended(weir_status status) {
@@ -39,6 +41,11 @@ weir_status ended(weir_status status) {
   return status;
 }
 bool worked(weir_status status) { return ended(status) == WEIR_STATUS_OK; }
+
+struct Group {
+  weir_communicator* handle = nullptr;
+  bool has_failed = false;  ///< it is revoked or shrunk: its operations fail
+};
 
 struct Window {
   weir_window* handle = nullptr;
@@ -79,13 +86,14 @@ class Interpreter {
     for (auto& halo : halos_) end(halo);
     for (auto& grid : grids_) weir_grid_destroy(std::exchange(grid, nullptr));
     for (auto& window : windows_) end(window);
+    for (Group& group : groups_) weir_communicator_destroy(std::exchange(group, {}).handle);
     weir_fabric_close(fabric_);
   }
 
  private:
   void step(Choices& in) {
     const std::size_t at = in.below(kObjects);
-    switch (in.below(9)) {
+    switch (in.below(11)) {
       case 0: return together(in);
       case 1: return messages(in);
       case 2: return open_window(in, windows_[at]);
@@ -94,6 +102,8 @@ class Interpreter {
       case 5: return make_grid(in, grids_[at]);
       case 6: return use_halo(in, halos_[at], grids_[in.below(kObjects)]);
       case 7: return open_conveyor(in, conveyors_[at]);
+      case 8: return make_group(in, groups_[at], groups_[in.below(kObjects)]);
+      case 9: return use_group(in, groups_[at]);
       default: return use_conveyor(in, conveyors_[at]);
     }
   }
@@ -116,6 +126,87 @@ class Interpreter {
         break;
       default: require(weir_fabric_is_alive(fabric_, 0), "a rank lives for itself"); break;
     }
+  }
+
+  // ---- Communicators ----
+
+  void make_group(Choices& in, Group& group, Group& parent) {
+    Group made;
+    switch (in.below(4)) {
+      case 0:
+        ended(weir_communicator_shrink(parent.handle, kLong, &made.handle));
+        require(parent.handle == nullptr || made.handle != nullptr, "one rank is left");
+        parent.has_failed = true;
+        break;
+      case 1: ended(weir_communicator_split_by_node(parent.handle, kLong, &made.handle)); break;
+      default: {
+        const bool of_all = in.one_in(2);
+        const bool works = of_all || (parent.handle != nullptr && !parent.has_failed);
+        const std::int64_t color = in.from(kColors);
+        weir_communicator* const from = of_all ? weir_fabric_communicator(fabric_) : parent.handle;
+        const bool done =
+            worked(weir_communicator_split(from, color, in.byte(), kLong, &made.handle));
+        require(done == (works && color >= WEIR_NO_COLOR), "one rank splits its group");
+        require((made.handle != nullptr) == (done && color >= 0), "a color has a group");
+      }
+    }
+    weir_communicator_destroy(std::exchange(group, made).handle);
+  }
+
+  void use_group(Choices& in, Group& group) {
+    std::array<std::int32_t, 16> own, all{};
+    own.fill(in.byte());
+    const std::size_t bytes = in.below(sizeof own + 1), expected = in.one_in(9) ? 1 : bytes;
+    const unsigned root = in.from(kRoots);
+    const std::int64_t timeout = in.from(kTimeouts);
+    weir_communicator* const of = group.handle;
+    void* const into = in.one_in(20) ? nullptr : all.data();
+    weir_status status = WEIR_STATUS_OK;
+    switch (in.below(8)) {
+      case 0: return note(group, weir_communicator_barrier(of, timeout));
+      case 1: return note(group, weir_communicator_broadcast(of, root, into, bytes, timeout));
+      case 2: return reduce(in, group, root);
+      case 3:
+        if (of == nullptr || !in.one_in(4)) return;
+        group.has_failed = true;
+        require(worked(weir_communicator_revoke(of)), "a communicator is revoked");
+        return;
+      case 4: status = weir_communicator_gather(of, root, own.data(), into, bytes, timeout); break;
+      case 5: status = weir_communicator_scatter(of, root, own.data(), into, bytes, timeout); break;
+      case 6: status = weir_communicator_all_to_all(of, own.data(), into, bytes, timeout); break;
+      default:
+        status = weir_communicator_all_to_all_v(of, own.data(), &bytes, into, &expected, timeout);
+        break;
+    }
+    note(group, status);
+    require(status != WEIR_STATUS_OK || bytes == 0 || std::memcmp(into, own.data(), bytes) == 0,
+            "what one rank has is the result");
+  }
+
+  void reduce(Choices& in, Group& group, unsigned root) {
+    std::array<std::int64_t, 8> values;
+    values.fill(in.byte());
+    const std::array<std::int64_t, 8> before = values;
+    weir_reduction reduction = WEIR_REDUCTION_INIT;
+    reduction.type = static_cast<weir_number>(in.below(11));
+    reduction.op = static_cast<weir_fabric_op>(in.below(9));
+    reduction.size = in.below(9);
+    if (in.one_in(3)) reduction.combine = [](void*, const void*, std::size_t, void*) {};
+    const std::size_t count = in.below(9), kind = in.below(3);
+    weir_communicator* const of = group.handle;
+    note(group, kind == 0 ? weir_communicator_scan(of, values.data(), count, &reduction, kLong)
+                : kind == 1
+                    ? weir_communicator_exclusive_scan(of, values.data(), count, &reduction, kLong)
+                    : weir_communicator_reduce(of, root, values.data(), count, &reduction, kLong));
+    require(values == before, "what one rank has is the result");
+  }
+
+  /// Operations of one rank wait for nobody: they fail for wrong arguments, or as the group does.
+  static void note(const Group& group, weir_status status) {
+    ended(status);
+    require(status != WEIR_STATUS_OK || !group.has_failed, "operations fail after a failure");
+    require(status == WEIR_STATUS_OK || status == WEIR_STATUS_INVALID_ARGUMENT || group.has_failed,
+            "operations of one rank work");
   }
 
   void messages(Choices& in) {
@@ -344,6 +435,7 @@ class Interpreter {
 
   weir_fabric* fabric_ = nullptr;
   std::size_t received_ = 0;
+  std::array<Group, kObjects> groups_;
   std::array<Window, kObjects> windows_;
   std::array<weir_grid*, kObjects> grids_{};
   std::array<Halo, kObjects> halos_;

@@ -4,7 +4,7 @@
     scripts/reference.py [--check] [PAGE...] [--tool FILE] [--stub FILE]
 
     python         python/weir/*.py, and the types in the stub of the built package
-    fortran        fortran/weir.f90
+    fortran        fortran/weir.f90 and fortran/weir_ranks.f90
     command-line   what the built tool says of its options
 
 Without pages all are written whose source is there. --check writes nothing: exit status 1 and a line for
@@ -75,7 +75,7 @@ GROUPS = (  # title, what it begins with, classes and functions
     ("Graphs", "", ("Graph", "Recording", "Parameter", "parameter")),
     ("Shares", "", ("Share", "Chunk")),
     ("Pipelines", "", ("Pipeline", "Tunnel", "Feed", "Item", "Stencil", "END_OF_EPOCH", "STENCIL_REGION")),
-    ("Ranks", "", ("Fabric", "Window", "Conveyor", "Producer", "launch")),
+    ("Ranks", "", ("Fabric", "Communicator", "Window", "Conveyor", "Producer", "launch")),
     ("Traces", "", ("Trace", "trace")),
     ("Installation", "", ("get_include", "__version__")),
 )
@@ -333,7 +333,7 @@ class Module:
                 continue
             parameter = re.match(r"\s*integer, parameter, public ::(.*)", line)
             if parameter:
-                self.constants += re.findall(r"(\w+) = (\w+)", parameter[1])
+                self.constants += re.findall(r"(\w+) = (-?\w+)", parameter[1])
             kind = re.match(r"\s*type, .*public :: (\w+)", line)
             if kind:
                 self.types[kind[1]] = " ".join(comment)
@@ -346,12 +346,12 @@ class Module:
                 self.interfaces[interface[1]] = (" ".join(comment), specific)
             if re.match(r"  abstract interface", line):
                 head = lines[number].strip()
-                name = re.search(r"function (\w+)", head)[1]
+                kind, name = re.search(r"(function|subroutine) (\w+)", head).groups()
                 body = []
-                while "end function" not in lines[number]:
+                while f"end {kind}" not in lines[number]:
                     body.append(lines[number].strip())
                     number += 1
-                self.procedures[name] = ("Kernels", " ".join(comment),
+                self.procedures[name] = ("Kernels" if kind == "function" else "Messages", " ".join(comment),
                                          [each for each in body if not each.startswith("import")])
             procedure = PROCEDURE.match(line) if inside else None
             if procedure:
@@ -382,7 +382,14 @@ def folded(line, indent=""):
 
 
 def fortran_page(root):
-    module = Module((root / "fortran/weir.f90").read_text())
+    titles = ("Conventions", "Types", "Status values")
+    of_ranks = ("Module weir_ranks", "Types of weir_ranks", "Constants of weir_ranks")
+    return f"{module_page(root, 'weir', titles)}\n\n{module_page(root, 'weir_ranks', of_ranks)}"
+
+
+def module_page(root, file, titles):
+    """The sections of one module. titles: of its conventions, types and constants."""
+    module = Module((root / f"fortran/{file}.f90").read_text())
     sections = {each: [] for each in module.sections}
     specific = {one: name for name, (_, ones) in module.interfaces.items() for one in ones}
     where = {}
@@ -398,14 +405,14 @@ def fortran_page(root):
         sections.setdefault(section, []).append((name, comment, shown))
     absent = [each for each in module.public if each not in where]
     if absent:
-        raise SystemExit(f"scripts/reference.py: fortran/weir.f90 has no code of {', '.join(absent)}")
+        raise SystemExit(f"scripts/reference.py: fortran/{file}.f90 has no code of {', '.join(absent)}")
 
-    parts = ["## Conventions"]
+    parts = [f"## {titles[0]}"]
     notes = "\n".join(module.header)
     parts.append("\n".join(
         wrapped(marked(" ".join(each.split())), "- ")
         for each in re.split(r"^- ", notes[notes.index("\n- "):], flags=re.M)[1:]))
-    parts.append("## Types")
+    parts.append(f"## {titles[1]}")
     rows = ["| type | meaning |", "| --- | --- |"]
     handles = {"weir_" + each: f"A handle: {what}." for each, what in (
         ("runtime", "domains, and what is made from them"), ("domain", "one memory and the cores that use it"),
@@ -414,7 +421,7 @@ def fortran_page(root):
         ("kernel", "a function that actions call"))}
     rows += [f"| `{name}` | {marked(comment or handles[name])} |" for name, comment in module.types.items()]
     parts.append("\n".join(rows))
-    parts.append("## Status values")
+    parts.append(f"## {titles[2]}")
     parts.append("\n".join(["| constant | value |", "| --- | --- |",
                             *(f"| `{name}` | {value} |" for name, value in module.constants)]))
     for section, entries in sections.items():

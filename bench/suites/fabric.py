@@ -23,6 +23,7 @@ def groups(quick):
         each(items),
         strategies(items, quick),
         one_thing(quick),
+        *(collective(*what, ranks) for ranks in (2, 4) for what in collectives(quick)),
         cholesky(2048 if quick else 8192),
         *laplacian_groups(quick),
     ]
@@ -110,6 +111,28 @@ def one_thing(quick):
         row("empty action on another rank, one by one, median", "action", 10_000, 5),
         row("empty actions on another rank, each", "actions", 100_000, 1),
     ]
+
+
+MPIS = {"Open MPI": ("openmpi", "mpirun.openmpi", "--oversubscribe"), "MPICH": ("mpich", "mpirun.mpich")}
+
+
+def collectives(quick):
+    """Operations of all ranks, and their bytes."""
+    return [("barrier", 0), *((verb, size) for verb in ("broadcast", "reduce")
+                              for size in ((8,) if quick else (8, 1 << 12, 1 << 16, 1 << 20)))]
+
+
+def collective(verb, size, ranks):
+    """An operation of ranks that share memory, beside both MPIs."""
+    ours = Figure(Command.of("collectives_weir", verb, "--bytes", size, "--ranks", ranks))
+    name = f"{verb}{f' of {size} B' if size else ''}, {ranks} ranks, shared memory"
+    rows = []
+    for mpi, (program, *launcher) in MPIS.items():
+        peer = Command.of(f"collectives_{program}", verb, "--bytes", size)
+        under = ("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", *launcher,
+                 "-n", str(ranks))
+        rows.append(Row(name, "us", ours, Figure(replace(peer, under=under)), mpi, ratio_at_least(1)))
+    return rows
 
 
 def cholesky(n):

@@ -154,13 +154,18 @@ WEIR_API const char* weir_fabric_link(const weir_fabric* fabric, unsigned rank);
  * barrier. */
 WEIR_API weir_status weir_fabric_barrier(weir_fabric* fabric, int64_t timeout_ns);
 
-/* ---- Collective operations: all ranks call the same functions in the same order, one thread each.
- * A failure is returned on all ranks, and all later collective operations fail. ---- */
+/* ---- Collective operations of all ranks, which call the same functions in the same order, one
+ * thread each. <weir/communicator.h> has more operations, also for groups of ranks, and says what a
+ * failure means. ---- */
 
 typedef enum weir_fabric_op {
   WEIR_FABRIC_OP_SUM = 0,
   WEIR_FABRIC_OP_MIN = 1,
-  WEIR_FABRIC_OP_MAX = 2
+  WEIR_FABRIC_OP_MAX = 2,
+  WEIR_FABRIC_OP_PRODUCT = 3,
+  WEIR_FABRIC_OP_AND = 4,
+  WEIR_FABRIC_OP_OR = 5,
+  WEIR_FABRIC_OP_XOR = 6
 } weir_fabric_op;
 
 /**

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <weir/buffer.h>
+#include <weir/communicator.h>
 #include <weir/conveyor.h>
 #include <weir/domain.h>
 #include <weir/event.h>

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace weir::py {
@@ -117,6 +119,9 @@ void Fabric::end() {
   }
   for (const auto& each : std::exchange(windows, {})) {
     if (const auto window = each.lock()) window->close();
+  }
+  for (const auto& each : std::exchange(communicators, {})) {
+    if (const auto communicator = each.lock()) communicator->close();
   }
   ending.wait();
   weir_fabric* const closed = std::exchange(handle, nullptr);
@@ -256,6 +261,176 @@ int launch(unsigned ranks, const std::vector<std::string>& arguments,
   int ended = 0;
   call_released([&] { return weir_fabric_launch(&options, ranks, list.data(), &ended); });
   return ended;
+}
+
+// ---- Communicators -----------------------------------------------------------------------------
+
+namespace {
+
+std::uint32_t root_of(std::optional<unsigned> root) { return root.value_or(WEIR_ALL_RANKS); }
+
+/// The type of the elements of an array.
+weir_number number_of(nb::handle values) {
+  static constexpr std::pair<std::string_view, weir_number> kNumbers[] = {
+      {"int8", WEIR_NUMBER_INT8},     {"int16", WEIR_NUMBER_INT16},
+      {"int32", WEIR_NUMBER_INT32},   {"int64", WEIR_NUMBER_INT64},
+      {"uint8", WEIR_NUMBER_UINT8},   {"uint16", WEIR_NUMBER_UINT16},
+      {"uint32", WEIR_NUMBER_UINT32}, {"uint64", WEIR_NUMBER_UINT64},
+      {"float32", WEIR_NUMBER_FLOAT}, {"float64", WEIR_NUMBER_DOUBLE}};
+  const auto dtype = nb::cast<std::string>(values.attr("dtype").attr("name"));
+  for (const auto& [name, number] : kNumbers) {
+    if (dtype == name) return number;
+  }
+  raise_type("a reduction of " + dtype +
+             ": convert the array to int8 to int64, uint8 to uint64, float32 or float64");
+}
+
+/// Numbers of an array, and how a reduction combines them.
+struct Reduced {
+  Reduced(nb::handle values, weir_fabric_op op) : type(number_of(values)), bytes(values, true) {
+    reduction.type = type;
+    reduction.op = op;
+    count = bytes.size() / nb::cast<std::size_t>(values.attr("dtype").attr("itemsize"));
+  }
+
+  const weir_number type;
+  const Bytes bytes;
+  std::size_t count;
+  weir_reduction reduction = WEIR_REDUCTION_INIT;
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> Communicator::make(const FabricRef& fabric,
+                                                 weir_communicator* handle) {
+  if (handle == nullptr) return nullptr;
+  auto made = make_waiting<Communicator>(fabric, handle);
+  std::erase_if(fabric->communicators, [](const auto& other) { return other.expired(); });
+  fabric->communicators.push_back(made);
+  return made;
+}
+
+void Communicator::close() { end(*fabric, in_use_, nullptr, handle, weir_communicator_destroy); }
+
+weir_communicator* Communicator::open() const { return require(fabric, handle, "communicator"); }
+
+unsigned Communicator::fabric_rank(unsigned rank) const {
+  const unsigned found = weir_communicator_fabric_rank(open(), rank);
+  if (found == WEIR_ALL_RANKS) {
+    raise_status(WEIR_STATUS_INVALID_ARGUMENT,
+                 "there is no rank " + std::to_string(rank) + " in a communicator of " +
+                     std::to_string(weir_communicator_size(open())) + " ranks");
+  }
+  return found;
+}
+
+void Communicator::call(const Timeout& timeout, const Operation& operation) {
+  weir_communicator* const opened = open();
+  const std::int64_t ns = timeout ? timeout_ns(*timeout) : WEIR_FOREVER;
+  const Answer answer = call_cancellable(
+      [&] { return operation(opened, ns); },
+      [&] { static_cast<void>(weir_communicator_revoke(opened)); }, {&fabric->in_use, &in_use_});
+  fabric->raised.raise();
+  if (answer.status != WEIR_STATUS_OK) raise_status(answer.status, answer.message);
+}
+
+std::shared_ptr<Communicator> Communicator::split(std::optional<std::int64_t> color,
+                                                  std::int64_t key, const Timeout& timeout) {
+  if (color && *color < 0) {
+    raise_value("the color of a split is " + std::to_string(*color) +
+                ": choose one of at least 0, or None for no group");
+  }
+  weir_communicator* made = nullptr;
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_split(opened, color.value_or(WEIR_NO_COLOR), key, ns, &made);
+  });
+  return make(fabric, made);
+}
+
+std::shared_ptr<Communicator> Communicator::split_by_node(const Timeout& timeout) {
+  weir_communicator* made = nullptr;
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_split_by_node(opened, ns, &made);
+  });
+  return make(fabric, made);
+}
+
+/// A timeout does not end it, so that it can wait in slices.
+std::shared_ptr<Communicator> Communicator::shrink(const Timeout& timeout) {
+  weir_communicator *const opened = open(), *made = nullptr;
+  fabric->wait(timeout,
+               [&](std::int64_t ns) { return weir_communicator_shrink(opened, ns, &made); },
+               {&fabric->in_use, &in_use_});
+  return make(fabric, made);
+}
+
+void Communicator::revoke() {
+  weir_communicator* const opened = open();
+  call_inside(*fabric, &in_use_, [&] { return weir_communicator_revoke(opened); });
+}
+
+void Communicator::barrier(const Timeout& timeout) { call(timeout, weir_communicator_barrier); }
+
+void Communicator::broadcast(unsigned root, nb::handle data, const Timeout& timeout) {
+  const Bytes bytes(data, true);
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_broadcast(opened, root, bytes.data(), bytes.size(), ns);
+  });
+}
+
+void Communicator::gather(Root root, nb::handle own, nb::handle all, const Timeout& timeout) {
+  const Bytes part(own);
+  std::optional<Bytes> into;
+  if (!all.is_none()) into.emplace(all, true);
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_gather(opened, root_of(root), part.data(),
+                                    into ? into->data() : nullptr, part.size(), ns);
+  });
+}
+
+void Communicator::scatter(unsigned root, nb::handle all, nb::handle own, const Timeout& timeout) {
+  const Bytes part(own, true);
+  std::optional<Bytes> from;
+  if (!all.is_none()) from.emplace(all);
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_scatter(opened, root, from ? from->data() : nullptr, part.data(),
+                                     part.size(), ns);
+  });
+}
+
+void Communicator::all_to_all(nb::handle parts, nb::handle received, const Timeout& timeout) {
+  const Bytes from(parts), into(received, true);
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_all_to_all(opened, from.data(), into.data(),
+                                        from.size() / weir_communicator_size(opened), ns);
+  });
+}
+
+void Communicator::all_to_all_v(nb::handle parts, const std::vector<std::size_t>& sizes,
+                                nb::handle received, const std::vector<std::size_t>& received_sizes,
+                                const Timeout& timeout) {
+  const Bytes from(parts), into(received, true);
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_all_to_all_v(opened, from.data(), sizes.data(), into.data(),
+                                          received_sizes.data(), ns);
+  });
+}
+
+void Communicator::reduce(Root root, nb::handle values, weir_fabric_op op, const Timeout& timeout) {
+  const Reduced given(values, op);
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return weir_communicator_reduce(opened, root_of(root), given.bytes.data(), given.count,
+                                    &given.reduction, ns);
+  });
+}
+
+void Communicator::scan(nb::handle values, weir_fabric_op op, bool exclusive,
+                        const Timeout& timeout) {
+  const Reduced given(values, op);
+  const auto combine = exclusive ? weir_communicator_exclusive_scan : weir_communicator_scan;
+  call(timeout, [&](weir_communicator* opened, std::int64_t ns) {
+    return combine(opened, given.bytes.data(), given.count, &given.reduction, ns);
+  });
 }
 
 // ---- Windows -----------------------------------------------------------------------------------

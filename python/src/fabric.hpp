@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 
 namespace weir::py {
 
+struct Communicator;
 struct Conveyor;
 struct Share;
 struct Window;
@@ -47,6 +49,7 @@ struct Fabric : std::enable_shared_from_this<Fabric> {
   bool borrowed;  ///< of weir_fabric_simulate()
   nb::object handler;
   Raised raised;
+  std::vector<std::weak_ptr<Communicator>> communicators;
   std::vector<std::weak_ptr<Conveyor>> conveyors;
   std::vector<std::weak_ptr<Window>> windows;
   std::vector<std::weak_ptr<Share>> shares;
@@ -74,6 +77,47 @@ FabricRef open_fabric(const weir_fabric_options& options);
 void simulate(const weir_fabric_options& options, unsigned ranks, nb::handle program);
 int launch(unsigned ranks, const std::vector<std::string>& arguments,
            const weir_fabric_options& options);
+
+/// A group of ranks. Ctrl-C ends an operation on all of them.
+struct Communicator {
+  /// Returns null without a handle.
+  static std::shared_ptr<Communicator> make(const FabricRef& fabric, weir_communicator* handle);
+  Communicator(FabricRef of, weir_communicator* handle) : fabric(std::move(of)), handle(handle) {}
+  ~Communicator() { close(); }
+  void close();
+
+  weir_communicator* open() const;
+  unsigned fabric_rank(unsigned rank) const;
+  /// No color: this rank is in no group.
+  std::shared_ptr<Communicator> split(std::optional<std::int64_t> color, std::int64_t key,
+                                      const Timeout& timeout);
+  std::shared_ptr<Communicator> split_by_node(const Timeout& timeout);
+  std::shared_ptr<Communicator> shrink(const Timeout& timeout);
+  void revoke();
+
+  // Without a root all ranks are roots. Arrays that this rank does not use are None.
+  using Root = std::optional<unsigned>;
+  void barrier(const Timeout& timeout);
+  void broadcast(unsigned root, nb::handle data, const Timeout& timeout);
+  void gather(Root root, nb::handle own, nb::handle all, const Timeout& timeout);
+  void scatter(unsigned root, nb::handle all, nb::handle own, const Timeout& timeout);
+  void all_to_all(nb::handle parts, nb::handle received, const Timeout& timeout);
+  /// The sizes are in bytes.
+  void all_to_all_v(nb::handle parts, const std::vector<std::size_t>& sizes, nb::handle received,
+                    const std::vector<std::size_t>& received_sizes, const Timeout& timeout);
+  /// Of an array, in place.
+  void reduce(Root root, nb::handle values, weir_fabric_op op, const Timeout& timeout);
+  void scan(nb::handle values, weir_fabric_op op, bool exclusive, const Timeout& timeout);
+
+  FabricRef fabric;
+  weir_communicator* handle;
+
+ private:
+  using Operation = std::function<weir_status(weir_communicator*, std::int64_t timeout_ns)>;
+  void call(const Timeout& timeout, const Operation& operation);
+
+  InUse in_use_{"the communicator"};
+};
 
 /// Memory of this rank that all ranks may access.
 struct Window {

@@ -13,7 +13,11 @@ weir_fabric_op op_of(const std::string& name) {
   if (name == "sum") return WEIR_FABRIC_OP_SUM;
   if (name == "min") return WEIR_FABRIC_OP_MIN;
   if (name == "max") return WEIR_FABRIC_OP_MAX;
-  raise_value("op '" + name + "' is not 'sum', 'min' or 'max'");
+  if (name == "product") return WEIR_FABRIC_OP_PRODUCT;
+  if (name == "and") return WEIR_FABRIC_OP_AND;
+  if (name == "or") return WEIR_FABRIC_OP_OR;
+  if (name == "xor") return WEIR_FABRIC_OP_XOR;
+  raise_value("op '" + name + "' is not 'sum', 'min', 'max', 'product', 'and', 'or' or 'xor'");
 }
 
 weir_fabric_options options_of(const Text& transport, const Text& progress, double lost_after,
@@ -38,6 +42,39 @@ nb::dict counts_of(Conveyor& conveyor) {
   counts["most_in_flight"] = found.most_in_flight;
   counts["blocks_applied"] = found.blocks_applied;
   return counts;
+}
+
+void define_communicators(nb::module_& m) {
+  nb::class_<Communicator>(m, "_Communicator")
+      .def_prop_ro("rank",
+                   [](const Communicator& group) { return weir_communicator_rank(group.open()); })
+      .def_prop_ro("size",
+                   [](const Communicator& group) { return weir_communicator_size(group.open()); })
+      .def_prop_ro("closed", [](const Communicator& group) { return group.handle == nullptr; })
+      .def("fabric_rank", &Communicator::fabric_rank, "rank"_a)
+      .def("split", &Communicator::split, "color"_a.none(), "key"_a, "timeout"_a.none())
+      .def("split_by_node", &Communicator::split_by_node, "timeout"_a.none())
+      .def("shrink", &Communicator::shrink, "timeout"_a.none())
+      .def("revoke", &Communicator::revoke)
+      .def("barrier", &Communicator::barrier, "timeout"_a.none())
+      .def("broadcast", &Communicator::broadcast, "root"_a, "data"_a, "timeout"_a.none())
+      .def("gather", &Communicator::gather, "root"_a.none(), "own"_a, "all"_a.none(),
+           "timeout"_a.none())
+      .def("scatter", &Communicator::scatter, "root"_a, "all"_a.none(), "own"_a, "timeout"_a.none())
+      .def("all_to_all", &Communicator::all_to_all, "parts"_a, "received"_a, "timeout"_a.none())
+      .def("all_to_all_v", &Communicator::all_to_all_v, "parts"_a, "sizes"_a, "received"_a,
+           "received_sizes"_a, "timeout"_a.none())
+      .def(
+          "reduce",
+          [](Communicator& group, Communicator::Root root, nb::handle values, const std::string& op,
+             const Timeout& timeout) { group.reduce(root, values, op_of(op), timeout); },
+          "root"_a.none(), "values"_a, "op"_a, "timeout"_a.none())
+      .def(
+          "scan",
+          [](Communicator& group, nb::handle values, const std::string& op, bool exclusive,
+             const Timeout& timeout) { group.scan(values, op_of(op), exclusive, timeout); },
+          "values"_a, "op"_a, "exclusive"_a, "timeout"_a.none())
+      .def("close", &Communicator::close);
 }
 
 void define_windows(nb::module_& m) {
@@ -71,6 +108,7 @@ void define_conveyors(nb::module_& m) {
 }  // namespace
 
 void define_fabrics(nb::module_& m) {
+  define_communicators(m);
   define_windows(m);
   define_conveyors(m);
   nb::class_<Fabric>(m, "_Fabric")
@@ -87,6 +125,10 @@ void define_fabrics(nb::module_& m) {
           "link",
           [](const Fabric& fabric, unsigned rank) { return weir_fabric_link(fabric.open(), rank); },
           "rank"_a)
+      .def("communicator",
+           [](const FabricRef& fabric) {
+             return Communicator::make(fabric, weir_fabric_communicator(fabric->open()));
+           })
       .def("barrier", &Fabric::barrier, "timeout"_a.none())
       .def(
           "reduce",

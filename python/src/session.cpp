@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <deque>
+#include <future>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -380,6 +381,42 @@ weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std
     interrupted_wait = interrupted_wait || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
     throw nb::python_error();
   }
+}
+
+Answer call_cancellable(const std::function<weir_status()>& call,
+                        const std::function<void()>& cancel, InUseList used) {
+  dispose_late();
+  raise_kept();
+  const Using inside(used);
+  Answer answer;
+  const auto run = [&] {
+    answer.status = call();
+    if (answer.status != WEIR_STATUS_OK) answer.message = weir_last_error();
+  };
+  if (PyThread_get_thread_ident() != main_thread || CallbackScope::active()) {
+    const Released released;
+    run();
+    return answer;
+  }
+  auto ended = std::async(std::launch::async, run);
+  for (std::int64_t slice_ns = kFirstSlice_ns;; slice_ns = std::min(2 * slice_ns, kLastSlice_ns)) {
+    {
+      const Released released;
+      if (ended.wait_for(std::chrono::nanoseconds(slice_ns)) == std::future_status::ready) break;
+    }
+    if (PyErr_CheckSignals() == 0) continue;
+    interrupted_wait = interrupted_wait || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+    nb::python_error raised;
+    {
+      const Released released;
+      cancel();
+      ended.wait();
+    }
+    throw raised;
+  }
+  ended.get();
+  interrupted_wait = interrupted_wait && answer.status == WEIR_STATUS_TIMEOUT;
+  return answer;
 }
 
 void LeftCalls::begin() {

@@ -236,6 +236,17 @@ std::int64_t timeout_ns(double seconds);
 weir_status wait_for(const Timeout& timeout, const std::function<weir_status(std::int64_t)>& wait,
                      InUseList used = {});
 
+/// The result of a call on another thread.
+struct Answer {
+  weir_status status = WEIR_STATUS_OK;
+  std::string message;
+};
+/// Calls a function that cannot continue after a timeout, without the GIL. On the main thread
+/// another thread calls it, and signals are handled meanwhile: when a handler raises, cancel()
+/// makes the call return, and the exception is raised.
+Answer call_cancellable(const std::function<weir_status()>& call,
+                        const std::function<void()>& cancel, InUseList used);
+
 // ---- The runtime -------------------------------------------------------------------------------
 
 /// One runtime. Objects made from it hold it.

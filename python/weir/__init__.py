@@ -32,13 +32,13 @@ try:
                             parameter, read, readwrite, reduce, write)
 except ImportError as _error:
     raise _explained(_error) from _error
-from weir._fabric import Conveyor, Fabric, Producer, Window, launch
+from weir._fabric import Communicator, Conveyor, Fabric, Producer, Window, launch
 from weir._pipelines import END_OF_EPOCH, STENCIL_REGION, Pipeline
 from weir._runtime import Runtime
 from weir._trace import Trace, trace
 
 __all__ = [
-    "Buffer", "BusyError", "CancelledError", "Candidate", "Chunk", "Conveyor", "DeviceError", "Domain", "END_OF_EPOCH",
+    "Buffer", "BusyError", "CancelledError", "Candidate", "Chunk", "Communicator", "Conveyor", "DeviceError", "Domain", "END_OF_EPOCH",
     "Error", "Event", "Fabric", "Feed", "Graph", "InternalError", "InvalidArgumentError", "Item", "Kernel", "KernelError",
     "NetworkError", "NotFoundError", "Operand", "OutOfMemoryError", "Parameter", "Pipeline", "Place",
     "PoisonedError", "Producer", "Queue", "Recording", "Region", "Runtime", "STENCIL_REGION", "Share", "Stencil", "Stream", "TimeoutError", "Trace",

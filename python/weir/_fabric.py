@@ -1,8 +1,9 @@
-"""The fabric as Python sees it: ranks, windows and conveyors over arrays."""
+"""The fabric as Python sees it: ranks, communicators, windows and conveyors over arrays."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,6 +56,161 @@ def _fitting(array: np.ndarray, dtype: str) -> np.ndarray:
         if not limits.min <= number <= limits.max:
             raise OverflowError(f"{number} is no {limits.dtype}: {limits.min} to {limits.max}")
     return array
+
+
+def _combined(given: npt.ArrayLike, combine: Callable[[np.ndarray], object]) -> Any:
+    """Calls combine(copy of the numbers), and returns the copy in the shape of what was given."""
+    array = np.asarray(given)
+    numbers = np.array(array, array.dtype.newbyteorder("="), order="C", ndmin=1)
+    combine(numbers)
+    return numbers[0] if array.ndim == 0 else numbers
+
+
+class Communicator:
+    """A group of ranks with the numbers 0, 1, ..., as in MPI: see Fabric.communicator.
+
+    Operations with a timeout, in seconds, are collective: all ranks of the group call the same ones in
+    the same order, with arrays of the same shape and dtype, one thread of a rank at a time. Groups are
+    independent of each other.
+
+    A failure makes this operation or the next one fail on all ranks, and all later ones: NetworkError
+    with the first reason, InvalidArgumentError if ranks call different operations, TimeoutError on a
+    rank whose timeout has passed. Ctrl-C ends an operation, and revokes the communicator. shrink()
+    makes one of the ranks that are left. An argument that is refused before the operation begins raises
+    on this rank only.
+    """
+
+    def __init__(self, body: Any):
+        self._body = body
+
+    @property
+    def rank(self) -> int:
+        """This rank in the group."""
+        return self._body.rank
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self._body.size
+
+    def fabric_rank(self, rank: int) -> int:
+        """Returns the rank of the fabric that has a number in the group."""
+        return self._body.fabric_rank(rank)
+
+    def split(self, color: int | None, key: int = 0, timeout: float | None = None) -> Communicator | None:
+        """Divides the group: ranks with the same color, at least 0, form a new one, in the order of
+        key, then of their rank. Colors and keys may differ. A rank with the color None is in no group,
+        and gets None."""
+        body = self._body.split(color, key, timeout)
+        return None if body is None else Communicator(body)
+
+    def split_by_node(self, timeout: float | None = None) -> Communicator:
+        """Divides the group into those of ranks that share memory."""
+        return Communicator(self._body.split_by_node(timeout))
+
+    def shrink(self, timeout: float | None = None) -> Communicator:
+        """Returns a group of the ranks that are left, in their order. All of them call it; operations
+        of the old group then fail. After TimeoutError or Ctrl-C, call it again to continue."""
+        return Communicator(self._body.shrink(timeout))
+
+    def revoke(self) -> None:
+        """Makes the operations of all ranks fail, except shrink(). Not collective; any thread."""
+        self._body.revoke()
+
+    def barrier(self, timeout: float | None = None) -> None:
+        """Waits until all ranks have called it."""
+        self._body.barrier(timeout)
+
+    def broadcast(self, array: np.ndarray, root: int = 0, timeout: float | None = None) -> np.ndarray:
+        """Copies an array of rank root over those of all ranks, and returns it."""
+        self._body.broadcast(root, _plain(array), timeout)
+        return array
+
+    def gather(self, array: npt.ArrayLike, root: int | None = None,
+               timeout: float | None = None) -> np.ndarray | None:
+        """Returns the arrays of all ranks, by rank, in an array of shape (size, *array.shape): on rank
+        root, or with None on all ranks. Other ranks get None."""
+        own, everything = _plain(np.asarray(array, order="C")), None
+        if root in (None, self.rank):
+            everything = np.empty((self.size, *own.shape), own.dtype)
+        self._body.gather(root, own, everything, timeout)
+        return everything
+
+    def scatter(self, array: npt.ArrayLike | None, into: np.ndarray, root: int = 0,
+                timeout: float | None = None) -> np.ndarray:
+        """Copies array[i] of rank root over the array into of rank i, and returns into. On rank root
+        array has the dtype of into and the shape (size, *into.shape); elsewhere it is not used."""
+        if not isinstance(into, np.ndarray):
+            raise TypeError(f"a scatter into {type(into).__name__}: give a NumPy array for one part")
+        parts = None
+        if root == self.rank:
+            parts = _plain(np.asarray(array, order="C"))
+            if parts.dtype != into.dtype or parts.shape != (self.size, *into.shape):
+                raise ValueError(f"a scatter of {parts.dtype} {parts.shape} into {into.dtype} {into.shape}: "
+                                 f"give an array of {into.dtype} {(self.size, *into.shape)}")
+        self._body.scatter(root, parts, _plain(into), timeout)
+        return into
+
+    def all_to_all(self, array: npt.ArrayLike, timeout: float | None = None) -> np.ndarray:
+        """Sends array[i] to rank i, and returns an array whose part i is from rank i. Both have the
+        same shape, (size, ...)."""
+        parts = _plain(np.asarray(array, order="C"))
+        if parts.shape[:1] != (self.size,):
+            raise ValueError(f"an all-to-all exchange of an array of shape {parts.shape}: "
+                             f"the first axis has an element for each of {self.size} ranks")
+        received = np.empty_like(parts)
+        self._body.all_to_all(parts, received, timeout)
+        return received
+
+    def all_to_all_v(self, arrays: Sequence[npt.ArrayLike],
+                     timeout: float | None = None) -> list[np.ndarray]:
+        """Sends arrays[i] to rank i, and returns the array from each rank, by rank. Arrays have one
+        axis, any length, and the same dtype on all ranks. Ranks exchange the lengths first."""
+        parts = [_plain(np.asarray(each)) for each in arrays]
+        if len(parts) != self.size or any((each.ndim, each.dtype) != (1, parts[0].dtype) for each in parts):
+            raise ValueError(f"an all-to-all exchange of {[f'{each.dtype} {each.shape}' for each in parts]}: "
+                             f"give each of {self.size} ranks an array of one axis, all with the same dtype")
+        end = None if timeout is None else time.monotonic() + timeout
+        counts = np.array([each.size for each in parts], "i8")
+        expected = self.all_to_all(counts, timeout)
+        sent = np.concatenate(parts)
+        received = np.empty(expected.sum(), sent.dtype)
+        self._body.all_to_all_v(sent, (counts * sent.itemsize).tolist(),
+                                received, (expected * sent.itemsize).tolist(),
+                                None if end is None else max(0, end - time.monotonic()))
+        return np.split(received, np.cumsum(expected)[:-1])
+
+    def reduce(self, values: npt.ArrayLike, op: str = "sum", root: int | None = None,
+               timeout: float | None = None) -> Any:
+        """Returns the "sum", "min", "max", "product", "and", "or" or "xor" of the values of all ranks, on
+        rank root, or with None on all ranks. Other ranks get None. Numbers are int8 to int64, uint8 to
+        uint64, float32 or float64, and keep their dtype: sums and products of integers wrap; "and", "or"
+        and "xor" are for integers. They are combined in the order of the ranks: all ranks get the same
+        bits. Functions of Python are not possible here: gather() the values, and combine them."""
+        result = _combined(values, lambda numbers: self._body.reduce(root, numbers, op, timeout))
+        return result if root in (None, self.rank) else None
+
+    def scan(self, values: npt.ArrayLike, op: str = "sum", exclusive: bool = False,
+             timeout: float | None = None) -> Any:
+        """Returns what reduce() would return for the ranks up to this one, or if exclusive for those
+        below it, where rank 0 gets its own values."""
+        return _combined(values, lambda numbers: self._body.scan(numbers, op, exclusive, timeout))
+
+    def close(self) -> None:
+        """Ends the group on this rank: operations of other ranks that need this one then fail. The
+        group of all ranks ends with the fabric."""
+        self._body.close()
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(self, kind, value, traceback) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._body.closed:
+            return "<weir.Communicator, closed>"
+        return f"<weir.Communicator: rank {self.rank} of {self.size}>"
 
 
 class Window:
@@ -209,6 +365,11 @@ class Fabric:
     def ranks(self) -> int:
         return self._body.ranks
 
+    @property
+    def communicator(self) -> Communicator:
+        """All ranks as a group."""
+        return Communicator(self._body.communicator())
+
     def is_alive(self, rank: int) -> bool:
         """Whether a rank is neither lost nor has left the fabric."""
         return self._body.is_alive(rank)
@@ -223,8 +384,9 @@ class Fabric:
         self._body.barrier(timeout)
 
     def reduce(self, values: npt.ArrayLike, op: str = "sum", timeout: float | None = None) -> Any:
-        """Returns the "sum", "min" or "max" over all ranks, of int64 or of float64; every rank calls
-        it with an array of the same shape, and gets the same result. Integer sums wrap."""
+        """Returns the "sum", "min", "max" or another op of Communicator.reduce() over all ranks, of int64
+        or of float64; every rank calls it with an array of the same shape, and gets the same result.
+        Integer sums wrap."""
         given = np.asarray(values)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"numbers are expected, not {given.dtype}")
@@ -279,7 +441,8 @@ class Fabric:
 
     def close(self) -> None:
         """Leaves the fabric, when the last runtime that uses it has been closed. Raises BusyError, and
-        closes nothing, while another thread is in a call of it or of its windows and conveyors."""
+        closes nothing, while another thread is in a call of it or of its communicators, windows and
+        conveyors."""
         self._body.close()
 
     def __enter__(self) -> Fabric:

@@ -2,6 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/fabric.hpp"
+#include "runtime/reduction.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;
@@ -17,10 +18,13 @@ std::span<const std::byte> bytes_at(const void* data, std::size_t bytes) {
   return bytes_at(const_cast<void*>(data), bytes);
 }
 
-template <class Number>
-std::span<Number> numbers_at(Number* values, std::size_t count) {
-  if (values == nullptr && count > 0) fail_argument("the memory for {} numbers is NULL", count);
-  return {values, count};
+void reduce(weir_fabric* fabric, void* values, std::size_t count, weir_number type,
+            weir_fabric_op op, std::int64_t timeout_ns) {
+  weir_reduction reduction = WEIR_REDUCTION_INIT;
+  reduction.type = type;
+  reduction.op = op;
+  weir_fabric::check(fabric).communicator().reduce(
+      WEIR_ALL_RANKS, numbers_at(values, count, reduction), timeout_ns);
 }
 
 weir_fabric_options known_options(const weir_fabric_options* options) {
@@ -114,20 +118,19 @@ weir_status weir_fabric_barrier(weir_fabric* fabric, int64_t timeout_ns) {
 
 weir_status weir_fabric_reduce_int64(weir_fabric* fabric, int64_t* values, size_t count,
                                      weir_fabric_op op, int64_t timeout_ns) {
-  return guard(
-      [&] { weir_fabric::check(fabric).reduce(numbers_at(values, count), op, timeout_ns); });
+  return guard([&] { reduce(fabric, values, count, WEIR_NUMBER_INT64, op, timeout_ns); });
 }
 
 weir_status weir_fabric_reduce_double(weir_fabric* fabric, double* values, size_t count,
                                       weir_fabric_op op, int64_t timeout_ns) {
-  return guard(
-      [&] { weir_fabric::check(fabric).reduce(numbers_at(values, count), op, timeout_ns); });
+  return guard([&] { reduce(fabric, values, count, WEIR_NUMBER_DOUBLE, op, timeout_ns); });
 }
 
 weir_status weir_fabric_broadcast(weir_fabric* fabric, unsigned root, void* data, size_t bytes,
                                   int64_t timeout_ns) {
-  return guard(
-      [&] { weir_fabric::check(fabric).broadcast(root, bytes_at(data, bytes), timeout_ns); });
+  return guard([&] {
+    weir_fabric::check(fabric).communicator().broadcast(root, bytes_at(data, bytes), timeout_ns);
+  });
 }
 
 weir_status weir_fabric_listen(weir_fabric* fabric, weir_fabric_handler handler, void* payload) {

@@ -9,8 +9,21 @@
 
 namespace weir::rt {
 
-GroupHub::GroupHub(Port& port, Channel channel)
-    : port_(port), channel_(channel), early_bytes_(port.ranks()) {
+void NumberSet::insert(std::uint32_t number) {
+  auto after = ends_.lower_bound(number);
+  const bool follows = after != ends_.begin() && std::prev(after)->second == number;
+  const bool precedes = after != ends_.end() && after->first == number + 1;
+  const std::uint32_t end = precedes ? after->second : number + 1;
+  if (follows) {
+    std::prev(after)->second = end;
+  } else {
+    ends_.emplace_hint(after, number, end);
+  }
+  if (precedes) ends_.erase(after);
+}
+
+GroupHub::GroupHub(Port& port, Channel channel, Numbering numbering)
+    : port_(port), channel_(channel), numbering_(numbering), early_bytes_(port.ranks()) {
   port_.listen(channel_, this);
 }
 
@@ -36,14 +49,25 @@ void GroupHub::deliver(Member& member, const Use& use) {
 void GroupHub::enter(Member& member, std::uint32_t& number) {
   // as_listener() makes a member that tries to wait here fail: it would block progress, on which
   // what it waits for depends.
-  const auto callback = [&] { enter_inside(member, number); };
+  const auto callback = [&] {
+    sys::Lock lock(mutex_);
+    wait_for_delivery(lock);
+    number = next_++;
+    enter_inside(member, number);
+  };
   port_.as_listener(std::ref(callback));
 }
 
-void GroupHub::enter_inside(Member& member, std::uint32_t& number) {
-  sys::Lock lock(mutex_);
-  wait_for_delivery(lock);
-  number = next_++;
+void GroupHub::enter_as(Member& member, std::uint32_t number) {
+  const auto callback = [&] {
+    sys::Lock lock(mutex_);
+    wait_for_delivery(lock);
+    enter_inside(member, number);
+  };
+  port_.as_listener(std::ref(callback));
+}
+
+void GroupHub::enter_inside(Member& member, std::uint32_t number) {
   members_.emplace(number, &member);
   // The replay stays in order: other threads get the lock only while this member is receiving.
   for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
@@ -82,8 +106,24 @@ bool GroupHub::keep(Rank from, const Head& head, std::span<const std::byte> body
   return true;
 }
 
+void GroupHub::note_end(std::uint32_t number) noexcept {
+  try {
+    ended_.insert(number);
+  } catch (const std::bad_alloc&) {  // late messages then count as early ones
+  }
+}
+
+void GroupHub::refuse(std::uint32_t number) noexcept {
+  const sys::Lock lock(mutex_);
+  note_end(number);
+  for (auto first = early_.find(number); first != early_.end(); first = early_.find(number)) {
+    take_early(first);
+  }
+}
+
 void GroupHub::leave(std::uint32_t number) noexcept {
   sys::Lock lock(mutex_);
+  if (numbering_ == Numbering::given) note_end(number);
   const auto found = members_.find(number);
   if (found == members_.end()) return;
   const Member* const member = found->second;
@@ -96,9 +136,9 @@ void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step
   port_.send(to, channel_, bytes_of(head(number, kind, step)), body);
 }
 
-void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::span<const std::byte> first,
-                    std::span<const std::byte> rest) {
-  const Head begin = head(number, kind, 0);
+void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                    std::span<const std::byte> first, std::span<const std::byte> rest) {
+  const Head begin = head(number, kind, step);
   std::vector<std::byte> front(sizeof begin + first.size());
   std::memcpy(front.data(), &begin, sizeof begin);
   if (!first.empty()) std::memcpy(front.data() + sizeof begin, first.data(), first.size());
@@ -115,6 +155,13 @@ void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint
   port_.send_reserved(to, channel_, bytes_of(head(number, kind, step)), body);
 }
 
+/// Returns whether a message is for a member that has not entered yet.
+bool GroupHub::is_early(const Head& head) const {
+  if (numbering_ == Numbering::in_order) return head.number >= next_;
+  return (head.kind & kNotKept) == 0 && !members_.contains(head.number) &&
+         !ended_.contains(head.number);
+}
+
 void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcept {
   Head head{};
   if (message.size() >= sizeof head) std::memcpy(&head, message.data(), sizeof head);
@@ -124,7 +171,7 @@ void GroupHub::on_message(Rank from, std::span<const std::byte> message) noexcep
   const std::span<const std::byte> body = message.subspan(sizeof head);
   sys::Lock lock(mutex_);
   wait_for_delivery(lock);
-  if (head.number >= next_) {
+  if (is_early(head)) {
     if (keep(from, head, body)) return;
     lock.unlock();
     return port_.drop(from,

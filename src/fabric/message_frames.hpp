@@ -12,9 +12,19 @@
 namespace weir::rt {
 
 /// The subsystem that a message belongs to.
-enum class Channel : std::uint8_t { control, collective, user, conveyor, grid, rank, share, watch };
+enum class Channel : std::uint8_t {
+  control,
+  collective,
+  user,
+  conveyor,
+  grid,
+  rank,
+  share,
+  watch,
+  communicator,
+};
 
-inline constexpr std::size_t kChannels = 8;
+inline constexpr std::size_t kChannels = 9;
 
 /// Precedes the bytes of each frame.
 struct FrameHeader {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -107,18 +108,6 @@ void expect(const Outcome& outcome) {
   if (!outcome.ok()) fail(outcome.status, "{}", outcome.message);
 }
 
-template <class Number>
-Number combine(weir_fabric_op op, Number first, Number second) noexcept {
-  if (op == WEIR_FABRIC_OP_MIN) return std::min(first, second);
-  if (op == WEIR_FABRIC_OP_MAX) return std::max(first, second);
-  if constexpr (std::is_same_v<Number, std::int64_t>) {
-    return static_cast<Number>(static_cast<std::uint64_t>(first) +
-                               static_cast<std::uint64_t>(second));
-  } else {
-    return first + second;
-  }
-}
-
 /// Waits for the completion of one operation.
 class OneCompletion final : public Completion {
  public:
@@ -186,10 +175,15 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
     : name_(fmt::format("rank {}", transport->info().rank)),
       port_(new Port(std::move(transport), progress)),
       collectives_(*port_),
+      collective_hub_(*port_),
       conveyor_hub_(*port_),
       halo_hub_(*port_, Channel::grid),
       share_hub_(*port_, Channel::share),
-      watchdog_(*port_, port_->info().seeded ? 0 : config::watchdog_ns()) {}
+      watchdog_(*port_, port_->info().seeded ? 0 : config::watchdog_ns()) {
+  std::vector<Rank> all(port_->ranks());
+  std::iota(all.begin(), all.end(), Rank{0});
+  world_.reset(new weir_communicator(*this, collective_hub_, 0, std::move(all)));
+}
 
 Fabric::~Fabric() {
   {
@@ -273,45 +267,27 @@ void Fabric::destroy_halo(weir_halo* halo) noexcept { halos_.destroy(halo); }
 
 void Fabric::barrier(std::int64_t timeout_ns) { expect(port_->barrier(timeout_ns)); }
 
-template <class Number>
-void Fabric::reduce(std::span<Number> values, weir_fabric_op op, std::int64_t timeout_ns) {
-  constexpr std::array kNames = {"sum", "min", "max"};
-  if (op < WEIR_FABRIC_OP_SUM || op > WEIR_FABRIC_OP_MAX) {
-    fail_argument("the operation of a reduction is {}: choose from sum, min, max",
-                  static_cast<int>(op));
-  }
-  const std::string what = fmt::format("{} of {} {}", kNames[op], values.size(),
-                                       std::is_same_v<Number, double> ? "doubles" : "integers");
-  const auto parts = collectives_.exchange(what, std::as_bytes(values), timeout_ns);
-  std::vector<Number> theirs(values.size());
-  for (Rank rank = 0; rank < port_->ranks(); ++rank) {
-    if (parts[rank].size() != values.size_bytes()) {
-      fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", rank,
-           parts[rank].size(), what);
-    }
-    if (values.empty()) continue;
-    std::memcpy(theirs.data(), parts[rank].data(), parts[rank].size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = rank == 0 ? theirs[i] : combine(op, values[i], theirs[i]);
-    }
+weir_communicator* Fabric::create_communicator(
+    Communicator& parent, const std::function<void(std::uint32_t, Communicator::Part&)>& agree) {
+  constexpr std::uint32_t kMost = 1u << 22;  // a number has 10 bits for the rank
+  const std::uint32_t mine = next_communicator_.fetch_add(1);
+  if (mine >= kMost) fail(WEIR_STATUS_UNSUPPORTED, "a rank can make {} communicators", kMost);
+  Communicator::Part part;
+  try {
+    std::list<Owned<weir_communicator>> made(1);
+    agree(port_->rank() * kMost + mine, part);
+    if (part.ranks.empty()) return nullptr;
+    made.front().reset(new weir_communicator(*this, collective_hub_, part.number, part.ranks));
+    return communicators_.add(std::move(made));
+  } catch (...) {  // the other ranks must not wait for this one
+    parent.give_up(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    if (part.number != Communicator::Part::kNone) collective_hub_.refuse(part.number);
+    throw;
   }
 }
-template void Fabric::reduce(std::span<std::int64_t>, weir_fabric_op, std::int64_t);
-template void Fabric::reduce(std::span<double>, weir_fabric_op, std::int64_t);
 
-void Fabric::broadcast(Rank root, std::span<std::byte> data, std::int64_t timeout_ns) {
-  if (root >= port_->ranks()) {
-    fail_argument("cannot broadcast from rank {}: the fabric has the ranks 0 to {}", root,
-                  port_->ranks() - 1);
-  }
-  const std::string what = fmt::format("broadcast of {} bytes from rank {}", data.size(), root);
-  const auto own = port_->rank() == root ? data : std::span<std::byte>();
-  const auto parts = collectives_.exchange(what, own, timeout_ns);
-  if (parts[root].size() != data.size()) {
-    fail(WEIR_STATUS_NETWORK_ERROR, "rank {} has sent {} bytes for the {}", root,
-         parts[root].size(), what);
-  }
-  if (!data.empty()) std::memcpy(data.data(), parts[root].data(), data.size());
+void Fabric::destroy_communicator(weir_communicator* communicator) noexcept {
+  communicators_.destroy(communicator);
 }
 
 void Fabric::listen(weir_fabric_handler handler, void* payload) {
@@ -489,6 +465,14 @@ void simulate_fabric(const weir_fabric_options& given, Rank ranks,
 }
 
 }  // namespace weir::rt
+
+// ---- Communicator ------------------------------------------------------------------------------
+
+weir_communicator::weir_communicator(weir::rt::Fabric& fabric, weir::rt::CollectiveHub& hub,
+                                     std::uint32_t number, std::vector<weir::rt::Rank> ranks)
+    : Communicator(hub, number, std::move(ranks)),
+      fabric_(fabric),
+      name_(fmt::format("{} of {} ranks", number, size())) {}
 
 // ---- Window -------------------------------------------------------------------------------------
 

@@ -16,11 +16,13 @@
 #include "base/threads.hpp"
 #include "conveyor/conveyor_hub.hpp"
 #include "fabric/collectives.hpp"
+#include "fabric/communicator.hpp"
 #include "fabric/fabric_watchdog.hpp"
 #include "fabric/group_hub.hpp"
 #include "fabric/port.hpp"
 #include "fabric/window.hpp"
 
+struct weir_communicator;
 struct weir_conveyor;
 struct weir_conveyor_options;
 struct weir_halo;
@@ -73,9 +75,14 @@ class Fabric : private Listener {
 
   // Called by the program. They throw Error.
   void barrier(std::int64_t timeout_ns);
-  template <class Number>
-  void reduce(std::span<Number> values, weir_fabric_op op, std::int64_t timeout_ns);
-  void broadcast(Rank root, std::span<std::byte> data, std::int64_t timeout_ns);
+  /// Returns the communicator of all ranks.
+  weir_communicator& communicator() noexcept { return *world_; }
+  /// Creates a communicator of the ranks on which agree() agrees within a parent; null: this rank
+  /// is in none.
+  weir_communicator* create_communicator(
+      Communicator& parent,
+      const std::function<void(std::uint32_t number, Communicator::Part& part)>& agree);
+  void destroy_communicator(weir_communicator* communicator) noexcept;
   void listen(weir_fabric_handler handler, void* payload);
   void send(Rank to, std::span<const std::byte> message);
   /// Returns false at the deadline.
@@ -118,6 +125,7 @@ class Fabric : private Listener {
   const std::string name_;
   const std::unique_ptr<Port, Port::Close> port_;
   Collectives collectives_;
+  CollectiveHub collective_hub_;
   ConveyorHub conveyor_hub_;
   GroupHub halo_hub_, share_hub_;
   FabricWatchdog watchdog_;
@@ -127,6 +135,9 @@ class Fabric : private Listener {
   sys::Mutex mutex_;
   std::size_t runtimes_ WEIR_GUARDED_BY(mutex_) = 0;
   bool closed_ WEIR_GUARDED_BY(mutex_) = false;
+  sys::Atomic<std::uint32_t> next_communicator_{1};
+  Owned<weir_communicator> world_;
+  OwnedList<weir_communicator> communicators_;
   OwnedList<weir_window> windows_;
   OwnedList<weir_conveyor> conveyors_;
   OwnedList<weir_halo> halos_;
@@ -135,6 +146,18 @@ class Fabric : private Listener {
 }  // namespace weir::rt
 
 /// The public handles.
+struct weir_communicator final : weir::rt::Handle<weir_communicator>, weir::rt::Communicator {
+  static constexpr const char* kNoun = "communicator";
+  weir_communicator(weir::rt::Fabric& fabric, weir::rt::CollectiveHub& hub, std::uint32_t number,
+                    std::vector<weir::rt::Rank> ranks);
+  weir::rt::Fabric& fabric() noexcept { return fabric_; }
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  weir::rt::Fabric& fabric_;
+  const std::string name_;
+};
+
 struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {
   static constexpr const char* kNoun = "window";
   weir_window(weir::rt::Fabric& fabric, void* memory, std::size_t bytes, std::int64_t deadline_ns);

@@ -99,7 +99,7 @@ void ShareGroup::fetch_add(std::uint64_t count, Completion& done) {
 
 void ShareGroup::send(Rank to, ShareMessage::Kind kind, const ShareMessage& message,
                       std::span<const std::byte> rest) {
-  fabric_.hub.send(to, number_, kind, std::as_bytes(std::span(&message, 1)), rest);
+  fabric_.hub.send(to, number_, kind, 0, std::as_bytes(std::span(&message, 1)), rest);
 }
 
 bool ShareGroup::send_or_drop(Rank to, ShareMessage::Kind kind, const ShareMessage& message,

@@ -76,7 +76,7 @@ def absent_python(root, _, page):
 
 
 def absent_fortran(root, _, page):
-    text = (root / "fortran/weir.f90").read_text()
+    text = "".join((root / f"fortran/{name}.f90").read_text() for name in ("weir", "weir_ranks"))
     text = re.sub(r"&\s*\n\s*", "", text)
     names = []
     for line in re.findall(r"\bpublic ::(.*)", text):

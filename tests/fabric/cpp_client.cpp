@@ -1,5 +1,6 @@
 // The C++ interface of the fabric, on ranks of whatever launcher started this, or of its own:
 // cpp_client shm RANKS.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include <weir/communicator.hpp>
 #include <weir/conveyor.hpp>
 #include <weir/fabric.hpp>
 #include <weir/grid.hpp>
@@ -51,7 +53,32 @@ void count_ranks(const weir::Fabric& fabric) {
   expect(counts[0] == fabric.ranks(), "each rank has added one");
 }
 
+/// All-to-all, a reduction by a function, and a group of the upper half.
+void communicate(const weir::Fabric& fabric) {
+  const weir::Communicator all(fabric);
+  const unsigned rank = all.rank(), ranks = all.size();
+  std::vector<unsigned> sent(ranks, rank), received(ranks);
+  all.all_to_all(std::span<const unsigned>(sent), std::span(received));
+  std::vector<unsigned> numbers(ranks);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  expect(received == numbers && all.all_gather(rank) == numbers, "parts of all ranks");
+  struct Last {
+    unsigned rest, rank;
+  } last{rank % 3, rank};  // the largest rest, then the first rank
+  all.reduce(std::span(&last, 1), [](Last& into, const Last& from) {
+    if (from.rest > into.rest) into = from;
+  });
+  expect(last.rank == std::min(2u, ranks - 1), "a reduction by a function");
+  std::int16_t before = 1;
+  all.exclusive_scan(std::span(&before, 1));
+  expect(before == std::max<int>(1, static_cast<int>(rank)), "an exclusive scan");
+  const weir::Communicator upper = all.split(rank >= ranks / 2 ? 0 : WEIR_NO_COLOR);
+  expect(static_cast<bool>(upper) == (rank >= ranks / 2), "a split by half");
+  if (upper) expect(upper.fabric_rank(0) == ranks / 2, "the first rank of the upper half");
+}
+
 void run(weir::Fabric& fabric) {
+  communicate(fabric);
   const unsigned rank = fabric.rank(), ranks = fabric.ranks(), next = (rank + 1) % ranks;
   expect(fabric.sum(std::int64_t{1}) == ranks, "sum of integers");
   expect(fabric.sum(0.5) == 0.5 * ranks, "sum of reals");

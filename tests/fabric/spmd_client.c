@@ -45,6 +45,83 @@ static void check_collectives(weir_fabric* fabric, unsigned rank, unsigned ranks
   EXPECT(weir_fabric_broadcast(fabric, ranks, counts, 8, 0) == WEIR_STATUS_INVALID_ARGUMENT);
 }
 
+struct fraction {
+  int64_t above, below;
+};
+
+/* Keeps the larger fraction; of two equal ones that of the lower rank. */
+static void keep_larger(void* into, const void* from, size_t count, void* payload) {
+  struct fraction* to = into;
+  const struct fraction* more = from;
+  ++*(unsigned*)payload;
+  for (size_t i = 0; i < count; ++i) {
+    if (more[i].above * to[i].below > to[i].above * more[i].below) to[i] = more[i];
+  }
+}
+
+/* Even and odd ranks as two groups, each in the opposite order. */
+static void check_communicators(weir_fabric* fabric, unsigned rank, unsigned ranks) {
+  weir_communicator *all = weir_fabric_communicator(fabric), *half = NULL, *node = NULL;
+  EXPECT(weir_communicator_rank(all) == rank && weir_communicator_size(all) == ranks);
+  EXPECT(weir_communicator_fabric_rank(all, ranks) == WEIR_ALL_RANKS);
+  OK(weir_communicator_barrier(all, PATIENCE));
+  OK(weir_communicator_split(all, rank % 2, -(int64_t)rank, PATIENCE, &half));
+  const unsigned size = (ranks + 1 - rank % 2) / 2, mine = weir_communicator_rank(half);
+  EXPECT(weir_communicator_size(half) == size);
+  EXPECT(mine == size - 1 - rank / 2 && weir_communicator_fabric_rank(half, mine) == rank);
+
+  int64_t words[1024], all_words[1024], own = (int64_t)rank * 100;
+  OK(weir_communicator_gather(half, WEIR_ALL_RANKS, &own, words, sizeof own, PATIENCE));
+  for (unsigned i = 0; i < size; ++i) {
+    EXPECT(words[i] == 100 * (int64_t)weir_communicator_fabric_rank(half, i));
+  }
+  OK(weir_communicator_gather(half, size - 1, &own, words, sizeof own, PATIENCE));
+  OK(weir_communicator_scatter(half, size - 1, words, &own, sizeof own, PATIENCE));
+  EXPECT(own == (int64_t)rank * 100);
+  for (unsigned i = 0; i < size; ++i) words[i] = 1000 * (int64_t)mine + i;
+  OK(weir_communicator_all_to_all(half, words, all_words, sizeof own, PATIENCE));
+  for (unsigned i = 0; i < size; ++i) EXPECT(all_words[i] == 1000 * (int64_t)i + mine);
+  size_t sizes[512], received[512]; /* rank r sends r words to each rank */
+  for (unsigned i = 0; i < size; ++i) {
+    sizes[i] = mine * sizeof own;
+    received[i] = i * sizeof own;
+  }
+  if (size <= 32) {
+    OK(weir_communicator_all_to_all_v(half, words, sizes, all_words, received, PATIENCE));
+    if (size > 1) EXPECT(all_words[0] == 1000 + mine);
+  }
+
+  weir_reduction sum = WEIR_REDUCTION_INIT, larger = WEIR_REDUCTION_INIT;
+  sum.type = WEIR_NUMBER_UINT16;
+  uint16_t small = 60000;
+  OK(weir_communicator_scan(all, &small, 1, &sum, PATIENCE));
+  EXPECT(small == (uint16_t)(60000u * (rank + 1)));
+  small = 5;
+  OK(weir_communicator_exclusive_scan(all, &small, 1, &sum, PATIENCE));
+  EXPECT(small == (rank == 0 ? 5 : (uint16_t)(5 * rank)));
+  unsigned calls = 0;
+  larger.combine = keep_larger;
+  larger.size = sizeof(struct fraction);
+  larger.payload = &calls;
+  struct fraction mean = {rank + 1, rank + 2};
+  OK(weir_communicator_reduce(all, 0, &mean, 1, &larger, PATIENCE));
+  if (rank == 0) EXPECT(mean.above == ranks && mean.below == ranks + 1 && calls + 1 == ranks);
+  sum.op = WEIR_FABRIC_OP_AND;
+  sum.type = WEIR_NUMBER_DOUBLE;
+  EXPECT(weir_communicator_reduce(all, 0, NULL, 0, &sum, 0) == WEIR_STATUS_INVALID_ARGUMENT);
+
+  OK(weir_communicator_split_by_node(all, PATIENCE, &node));
+  EXPECT(weir_communicator_fabric_rank(node, weir_communicator_rank(node)) == rank);
+  OK(weir_communicator_barrier(node, PATIENCE));
+  weir_communicator_destroy(node);
+  weir_communicator_destroy(half);
+  OK(weir_communicator_split(all, rank == 0 ? 0 : WEIR_NO_COLOR, 0, PATIENCE, &half));
+  EXPECT((half != NULL) == (rank == 0));
+  weir_communicator_destroy(half);
+  weir_communicator_destroy(all); /* no effect */
+  OK(weir_communicator_barrier(all, PATIENCE));
+}
+
 struct inbox {
   unsigned rank, ranks, messages;
   unsigned next[1024];
@@ -195,6 +272,7 @@ static weir_status program(weir_fabric* fabric, void* payload) {
   OK(weir_fabric_barrier(fabric, PATIENCE));
   check_links(fabric, rank, ranks);
   check_collectives(fabric, rank, ranks);
+  check_communicators(fabric, rank, ranks);
   check_messages(fabric, rank, ranks);
   check_answers(fabric, rank, ranks);
   check_window(fabric, rank, ranks, 0);

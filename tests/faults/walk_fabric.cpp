@@ -27,7 +27,7 @@ class Rank {
         other_(1 - me_) {}
 
   bool run() {
-    return together() && messages() && window() && conveyor() && halo() &&
+    return together() && groups() && messages() && window() && conveyor() && halo() &&
            took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier");
   }
 
@@ -52,6 +52,43 @@ class Rank {
            took(weir_fabric_broadcast(fabric_, 0, values.data(), sizeof values, kLong),
                 "broadcast") &&
            right(values[0] == 3.5, "the broadcast is wrong");
+  }
+
+  // ---- Communicators ----
+
+  /// A rank that has failed in weir_communicator_shrink() may have left before.
+  bool use(weir_communicator* group) const {
+    const unsigned rank = weir_communicator_rank(group), size = weir_communicator_size(group);
+    std::array<double, 2> values = {1, 2.0 * (rank + 1)}, all{};
+    std::int64_t before = me_;
+    weir_reduction sum = WEIR_REDUCTION_INIT, of_numbers = WEIR_REDUCTION_INIT;
+    of_numbers.type = WEIR_NUMBER_INT64;
+    return took(weir_communicator_reduce(group, WEIR_ALL_RANKS, values.data(), 2, &sum, kLong),
+                "communicator_reduce") &&
+           right(values[0] == size && values[1] == size * (size + 1), "a group has a wrong sum") &&
+           took(weir_communicator_gather(group, WEIR_ALL_RANKS, &values[rank], all.data(),
+                                         sizeof(double), kLong),
+                "communicator_gather") &&
+           right(std::equal(all.begin(), all.begin() + size, values.begin()),
+                 "a group has gathered something else") &&
+           took(weir_communicator_scan(group, &before, 1, &of_numbers, kLong),
+                "communicator_scan") &&
+           right(before == (rank == 0 ? me_ : 1), "a rank has a wrong sum of those below");
+  }
+
+  /// The ranks in the other order, which is then shrunk.
+  bool groups() const {
+    weir_communicator *turned = nullptr, *left = nullptr;
+    if (!took(weir_communicator_split(weir_fabric_communicator(fabric_), 0, other_, kLong, &turned),
+              "communicator_split")) {
+      return false;
+    }
+    const bool done =
+        right(weir_communicator_rank(turned) == other_, "the order is wrong") && use(turned) &&
+        took(weir_communicator_shrink(turned, kLong, &left), "communicator_shrink") && use(left);
+    weir_communicator_destroy(left);
+    weir_communicator_destroy(turned);
+    return done;
   }
 
   // ---- Messages ----

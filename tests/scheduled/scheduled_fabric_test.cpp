@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/fabric.hpp"
+#include "runtime/reduction.hpp"
 #include "scheduler.hpp"
 #include "schedules.hpp"
 
@@ -185,6 +186,83 @@ TEST(ScheduledFabric, RankWaitingOutsideTheFabric_DoesNotBlockDelivery) {
                        fabric.barrier(-1);
                      }),
             "");
+}
+
+// ---- Communicators ------------------------------------------------------------------------------
+
+/// Sums a number over a group, `rounds` times.
+std::int64_t sum_over(weir_communicator& group, int rounds) {
+  std::int64_t sum = 0;
+  for (int i = 0; i < rounds; ++i) {
+    std::int64_t own = group.fabric().port().rank() + 1;
+    weir_reduction reduction = WEIR_REDUCTION_INIT;
+    reduction.type = WEIR_NUMBER_INT64;
+    group.reduce(WEIR_ALL_RANKS, numbers_at(&own, 1, reduction), -1);
+    sum += own;
+  }
+  return sum;
+}
+
+weir_communicator& part_of(weir_communicator& group, std::int64_t color) {
+  return *group.fabric().create_communicator(group,
+                                             [&](std::uint32_t number, Communicator::Part& part) {
+                                               group.split({color, 0, number}, -1, part);
+                                             });
+}
+
+/// Ranks 0 to 3 form two rows and two columns; a thread of each rank works in its row while another
+/// one works in its column.
+TEST(ScheduledFabric, ThreadsInDifferentCommunicators_GetTheResultsOfTheirs) {
+  for (std::uint64_t schedule = 1; schedule <= 60; ++schedule) {
+    std::int64_t in_row[4] = {}, in_column[4] = {};
+    ASSERT_EQ(wrong_on(schedule, 4,
+                       [&](weir_fabric& fabric) {
+                         const Rank rank = fabric.port().rank();
+                         weir_communicator& row = part_of(fabric.communicator(), rank / 2);
+                         weir_communicator& column = part_of(fabric.communicator(), rank % 2);
+                         {
+                           const sys::Thread beside("beside",
+                                                    [&] { in_column[rank] = sum_over(column, 2); });
+                           in_row[rank] = sum_over(row, 2);
+                         }
+                         fabric.barrier(-1);
+                       }),
+              "")
+        << "schedule " << schedule;
+    for (int rank = 0; rank < 4; ++rank) {
+      ASSERT_EQ(in_row[rank], rank < 2 ? 6 : 14);
+      ASSERT_EQ(in_column[rank], rank % 2 == 0 ? 8 : 12);
+    }
+  }
+}
+
+/// Rank 2 leaves at any moment of the sums of the others, which then go on without it.
+TEST(ScheduledFabric, RankLeavesDuringReductions_TheOthersShrinkAndGoOn) {
+  for (std::uint64_t schedule = 1; schedule <= 60; ++schedule) {
+    std::int64_t sums[3] = {};
+    ASSERT_EQ(wrong_on(schedule, 3,
+                       [&](weir_fabric& fabric) {
+                         const Rank rank = fabric.port().rank();
+                         if (rank == 2)
+                           return static_cast<void>(sum_over(fabric.communicator(), 1));
+                         try {
+                           for (;;) sum_over(fabric.communicator(), 1);
+                         } catch (const Error& error) {
+                           ASSERT_EQ(error.status(), WEIR_STATUS_NETWORK_ERROR) << error.what();
+                         }
+                         weir_communicator& left = *fabric.create_communicator(
+                             fabric.communicator(),
+                             [&](std::uint32_t number, Communicator::Part& part) {
+                               fabric.communicator().shrink(number, -1, part);
+                             });
+                         ASSERT_EQ(left.size(), 2u);
+                         sums[rank] = sum_over(left, 1);
+                       }),
+              "")
+        << "schedule " << schedule;
+    ASSERT_EQ(sums[0], 3);
+    ASSERT_EQ(sums[1], 3);
+  }
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(GroupHubs, BodySentInTwoParts_ArrivesAsOne) {
     std::uint32_t number = 0;
     hub.enter(member, number);
     if (port.rank() == 0) {
-      hub.send(1, number, 7, first, rest);
+      hub.send(1, number, 7, 0, first, rest);
     } else {
       EXPECT_TRUE(port.wait_until([&] { return member.complete.load(); }, kHubPatience, "a body"));
       std::vector<std::byte> both = first;
