@@ -201,7 +201,7 @@ class Interpreter {
     require(values == before, "what one rank has is the result");
   }
 
-  /// Operations of one rank wait for nobody: they fail for wrong arguments, or as the group does.
+  /// Operations of one rank do not wait: they fail for wrong arguments, or as the group does.
   static void note(const Group& group, weir_status status) {
     ended(status);
     require(status != WEIR_STATUS_OK || !group.has_failed, "operations fail after a failure");

@@ -2,7 +2,8 @@
 # Installs what building, testing and measuring weir needs, from the distribution and PyPI.
 #
 #   scripts/setup.sh [build] [test] [docs] [bench] [lint] [fuzz] [release] [aarch64] [cluster]
-#                                        (default: build test; cluster: the daemons of Slurm)
+#                                        (default: build test; cluster: the daemons of Slurm, and
+#                                        Intel MPI)
 #   scripts/setup.sh --list [GROUP...]   prints the packages of this distribution, installs nothing
 #   scripts/setup.sh --user              without root: cmake and ninja from PyPI in build/venv; names
 #                                        the packages that are missing for a build
@@ -158,7 +159,7 @@ fi
 # From PyPI: pyamg has real matrices, QuantLib prices options, scikit-learn finds clusters (as new as
 # Debian's NumPy allows), parasail aligns sequences, OpenCV finds faces in scikit-image's photographs,
 # nanobind is what the Python package is built with, pytest and Numba test it. Without them those tests
-# say that they are skipped.
+# say that they are skipped. mpich and impi-rt are MPIs with the standard ABI.
 modules="pyamg QuantLib parasail cv2=opencv-python-headless<5 skimage=scikit-image
          sklearn=scikit-learn<1.6 nanobind pytest numba"
 case " $groups " in
@@ -180,6 +181,10 @@ raise SystemExit(find_spec('$module') is None)" 2>/dev/null ||
     [ -x build/venv/bin/fpm ] ||
       build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check fpm >"$log" 2>&1 ||
       echo "setup: fpm is not to be had from PyPI; the package for it is not tested" >&2
+    # The header of the standard ABI of MPI, and an MPI that has it.
+    [ -f build/venv/include/mpi_abi.h ] ||
+      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check mpich==5.0.2 >"$log" 2>&1 ||
+      echo "setup: mpich is not to be had from PyPI; the standard ABI of MPI is left out" >&2
     # CUDA's headers and its compiler, as far as they are needed without a card.
     if ! ls build/venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 >/dev/null 2>&1; then
       build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \
@@ -187,4 +192,12 @@ raise SystemExit(find_spec('$module') is None)" 2>/dev/null ||
         echo "setup: CUDA's headers are not to be had from PyPI; without others the kind cuda is left out" >&2
       rm -f "$log"
     fi ;;
+esac
+case " $groups " in
+  *" cluster "*)  # a second MPI with the standard ABI
+    [ -x build/intel/bin/mpiexec ] ||
+      build/venv/bin/python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+        --ignore-installed --prefix build/intel impi-rt >"$log" 2>&1 ||
+      echo "setup: Intel MPI is not to be had from PyPI; ranks that it starts are not tested" >&2
+    rm -f "$log" ;;
 esac

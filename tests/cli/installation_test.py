@@ -178,6 +178,19 @@ class Installation(unittest.TestCase):
                 else:
                     self.check_warning(found, f"belongs to {name} 1.99.7, but weir opens {name} ", fix="LD_LIBRARY_PATH")
 
+    def test_an_mpi_with_the_standard_abi_is_opened_by_it(self):
+        launcher = Path(TOOL).resolve().parents[2] / "venv/bin/mpiexec"
+        if not json.loads(weir("info", "--json").stdout)["standard_mpi"]["library"] or not launcher.exists():
+            self.skipTest("no MPI from PyPI, or weir was built without mpi_abi.h")
+        found = self.doctor(PATH=f"{launcher.parent}:/usr/bin:/bin")["mpirun"]
+        self.assertEqual(found["level"], "ok", found)
+        self.assertIn("belongs to MPI 5.", found["found"])
+        self.assertIn("opens by the standard ABI of MPI", found["found"])
+        self.program("mpirun", "echo 'HYDRA build details: Version: 1.99.7'")
+        self.file("lib/libmpi_abi.so.1", "this is not a library" * 10)
+        self.check_warning(self.doctor(PATH=f"{self.folder}/bin:/usr/bin:/bin")["mpirun"], "cannot be opened",
+                           fix="install that MPI again")
+
     def test_an_mpi_library_that_cannot_be_opened_is_named_with_the_loaders_words(self):
         library = self.library("lib")
         broken = self.file("lib/libweir_openmpi.so", "this is not a library" * 10)

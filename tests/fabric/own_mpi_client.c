@@ -1,7 +1,10 @@
 /* A rank that starts and ends MPI itself, and does not close the fabric. */
 #include <stdio.h>
 
-#include <mpi.h>
+#ifndef WEIR_MPI_HEADER
+#define WEIR_MPI_HEADER <mpi.h>
+#endif
+#include WEIR_MPI_HEADER
 #include <weir/weir.h>
 
 int main(int argc, char** argv) {

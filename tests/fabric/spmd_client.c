@@ -251,11 +251,15 @@ static void check_window(weir_fabric* fabric, unsigned rank, unsigned ranks, int
   free(memory);
 }
 
-/* What connects rank 0 to each rank, as the begin of a name, where the test says it. */
+/* What connects rank 0 to each rank, as the begin of a name, and to the last rank, as the begin of
+ * a longer one, where the test says it. */
 static void check_links(weir_fabric* fabric, unsigned rank, unsigned ranks) {
-  const char* next = getenv("WEIR_TEST_LINKS");
+  const char *next = getenv("WEIR_TEST_LINKS"), *last = getenv("WEIR_TEST_LAST_LINK");
   EXPECT(weir_fabric_link(fabric, ranks) == NULL);
   EXPECT(strcmp(weir_fabric_link(fabric, rank), "self") == 0);
+  if (last != NULL && rank == 0) {
+    EXPECT(strncmp(weir_fabric_link(fabric, ranks - 1), last, strlen(last)) == 0);
+  }
   if (next == NULL || rank != 0) return;
   for (unsigned to = 0; to < ranks; ++to) {
     const size_t length = strcspn(next, " ");

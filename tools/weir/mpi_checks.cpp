@@ -27,6 +27,7 @@ struct NetworkModule {
   std::string name = {};      ///< "Open MPI"
   std::string launcher = {};  ///< "mpirun.openmpi"; "" of UCX
   std::string packages = {};
+  std::string mpi = {};      ///< path of the MPI that must be opened before; "" for none
   std::string library = {};  ///< path; "" if weir was built without it
   std::string version = {};  ///< of the MPI or UCX that it opens; "" if that does not say
   std::string problem = {};  ///< of the loader; "" if the library can be opened
@@ -46,8 +47,10 @@ std::string version_in(const std::string& text) {
 }
 
 std::string version_of_mpi(void* opened) {
-  const auto version =
-      reinterpret_cast<int (*)(char*, int*)>(dlsym(opened, "MPI_Get_library_version"));
+  constexpr const char* kFunction = "MPI_Get_library_version";
+  void* found = dlsym(opened, kFunction);
+  if (found == nullptr) found = dlsym(RTLD_DEFAULT, kFunction);  // of an MPI opened before
+  const auto version = reinterpret_cast<int (*)(char*, int*)>(found);
   static std::array<char, 16384> text{};  // MPICH allows itself 8192
   int length = 0;
   if (version != nullptr) version(text.data(), &length);
@@ -69,9 +72,11 @@ constexpr ModuleKind kUcx{"weir_ucx_link_build", version_of_ucx};
 
 /// Returns "+" and the version, "-" and why the library cannot be opened, or "!" and of which build
 /// it is.
-std::string open_library(const std::string& path, const std::string& build,
+std::string open_library(const NetworkModule& module, const std::string& build,
                          const ModuleKind& kind) {
-  void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  const bool has_mpi =
+      module.mpi.empty() || dlopen(module.mpi.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+  void* const opened = has_mpi ? dlopen(module.library.c_str(), RTLD_NOW | RTLD_GLOBAL) : nullptr;
   if (opened == nullptr) return std::string("-") + dlerror();
   const auto build_of = reinterpret_cast<const char* (*)()>(dlsym(opened, kind.build));
   const std::string theirs = build_of != nullptr ? build_of() : "an older weir";
@@ -85,9 +90,9 @@ NetworkModule try_module(NetworkModule module, const Json& description, const Mo
   module.library = description.at("library");
   if (module.library.empty()) return module;
   const auto build = description.value("build", std::string("a library before 0.2"));
-  const ChildResult result =
-      call_in_child([&] { return open_library(module.library, build, kind); });
-  module.fix = "apt install " + module.packages;
+  const ChildResult result = call_in_child([&] { return open_library(module, build, kind); });
+  module.fix = module.mpi.empty() ? "apt install " + module.packages
+                                  : "install that MPI again, or put another one first in PATH";
   if (!result.succeeded() || result.output.empty()) {
     module.problem = "opening it " + in_words(result);
   } else if (result.output.front() == '+') {
@@ -166,6 +171,20 @@ std::string excerpt_of(const std::string& text) {
   return line.substr(0, 80);
 }
 
+/// Checks a launcher of an MPI that has the standard ABI: a library beside it.
+Finding check_standard(const std::string& name, const std::string& path,
+                       const NetworkModule& module) {
+  if (!module.problem.empty()) {
+    return {Level::warning, name,
+            fmt::format("{} belongs to the MPI of {}, which cannot be opened: {}", path, module.mpi,
+                        module.problem),
+            module.fix};
+  }
+  return {Level::ok, name,
+          fmt::format("{} belongs to {}, which weir opens by the standard ABI of MPI", path,
+                      with_version("MPI", module.version))};
+}
+
 Finding check_launcher(const std::string& name, const std::string& path,
                        const std::vector<NetworkModule>& modules) {
   const ChildResult result = run_child({path, "--version"});
@@ -222,7 +241,13 @@ Findings check_mpi(const Json& description) {
     const auto real = std::filesystem::canonical(path, ignored);
     if (std::find(seen.begin(), seen.end(), real) != seen.end()) continue;
     seen.push_back(real);
-    findings.push_back(check_launcher(name, path, modules));
+    const auto mpi = real.parent_path().parent_path() / "lib" / "libmpi_abi.so.1";
+    const Json& standard = description.at("standard_mpi");
+    const bool is_standard = standard.at("library") != "" && std::filesystem::exists(mpi, ignored);
+    findings.push_back(
+        is_standard
+            ? check_standard(name, path, try_module({.name = "", .mpi = mpi}, standard, kMpi))
+            : check_launcher(name, path, modules));
   }
   if (seen.empty()) {
     findings.push_back({Level::ok, "mpirun", "not in PATH; not needed for ranks on one machine",

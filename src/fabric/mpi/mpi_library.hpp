@@ -26,11 +26,18 @@ const char* rank_by_mpi() noexcept;
 /// Returns the path of weir's library for an MPI; "" if it does not exist.
 std::string mpi_library_path(const MpiKind& kind);
 
-/// Loads the library and opens a link over it. Throws Error.
+/// Returns the path of the library libmpi_abi, the standard ABI of MPI 5, of the MPI in whose
+/// folder `program` is: that of a launcher; "" if that MPI does not have it.
+std::string standard_mpi_beside(const std::string& program);
+
+/// Loads the library and opens a link over it: the library for the standard ABI if the MPI that
+/// started this process has it, unless the program has loaded another MPI. Throws Error.
 std::unique_ptr<Link> mpi_link();
 
-/// Returns all kinds; the last one has no name.
+/// Returns the kinds that weir knows by their launchers; the last one has no name.
 const MpiKind* mpi_kinds() noexcept;
+/// The standard ABI of MPI 5, which MPICH 5 and others have. It has no launcher of its own.
+const MpiKind& standard_mpi_kind() noexcept;
 
 // Symbols that the library exports, beside weir_mpi_link_build: its link_build().
 /// weir_mpi_link_open: returns null with a message when MPI cannot be used.

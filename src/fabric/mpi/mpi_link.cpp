@@ -17,7 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include <mpi.h>
+#ifndef WEIR_MPI_HEADER
+#define WEIR_MPI_HEADER <mpi.h>
+#endif
+#include WEIR_MPI_HEADER
 #include <time.h>
 #include <unistd.h>
 
@@ -163,8 +166,8 @@ void finalize(int status, void*) {
   MPI_Finalize();
 }
 
-/// Returns the short name: the version text is "Open MPI v4.1.4, package: ..." or "MPICH
-/// Version:\t4.0.2\n...".
+/// Returns the short name: the version text is "Open MPI v4.1.4, package: ...", "MPICH
+/// Version:\t4.0.2\n..." or "MPICH Version:      5.0.2\n...".
 std::string name_of_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -175,6 +178,8 @@ std::string name_of_library() {
     const std::size_t at = name.find(word);
     if (at != std::string::npos) name.replace(at, std::strlen(word), *word == ' ' ? " " : "");
   }
+  const auto is_blank_again = [](char before, char next) { return before == ' ' && next == ' '; };
+  name.erase(std::unique(name.begin(), name.end(), is_blank_again), name.end());
   return "mpi (" + name + ")";
 }
 
@@ -219,7 +224,7 @@ class MpiLink final : public BufferedLink<Link> {
   /// MPI_Finalize() first deletes the attributes of MPI_COMM_SELF, which calls `leave`.
   void call_before_end(void (*leave)()) noexcept override {
     if (!own_communicator_) return;  // finalize() is called last
-    const auto call = [](MPI_Comm, int, void* function, void*) {
+    const auto call = [](MPI_Comm, int, void* function, void*) -> int {
       reinterpret_cast<void (*)()>(function)();
       return MPI_SUCCESS;
     };
@@ -457,7 +462,8 @@ class MpiLink final : public BufferedLink<Link> {
 /// MPICH's mpirun announces the death of a rank to the others by a signal, whose default action
 /// would end them.
 void outlive_notices() {
-#ifdef MPICH_VERSION
+#if defined MPICH_VERSION || defined MPI_ABI_VERSION
+  if (std::getenv("PMI_RANK") == nullptr) return;
   struct sigaction now {};
   if (sigaction(SIGUSR1, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
   now.sa_handler = [](int) { death_notified = 1; };
