@@ -127,6 +127,53 @@ WEIR_API weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer
 WEIR_API weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer,
                                           weir_region region, weir_event* out_event);
 
+/** An external action that has been started. */
+typedef struct weir_started {
+  weir_event event;          /**< of the action: for weir_external_complete() */
+  const weir_view* operands; /**< valid during the call; the memory is valid until the completion */
+  size_t operand_count;
+  void* payload;
+} weir_started;
+
+/**
+ * Starts an operation and returns: the program later calls weir_external_complete(), on any thread,
+ * also inside this function. It runs on a thread of weir, or on one that enqueues or waits, and
+ * must not wait; it may enqueue. With another status than OK the action fails at once.
+ */
+typedef weir_status (*weir_external_start)(const weir_started* started);
+
+/**
+ * An operation that weir orders and something else performs: a message, reading a file, work that
+ * another library runs on the device.
+ */
+typedef struct weir_external {
+  size_t struct_size;
+  weir_external_start start;
+  void* payload;
+  const weir_operand* operands;
+  size_t operand_count;
+  const char* name; /**< NULL: "external" */
+} weir_external;
+#define WEIR_EXTERNAL_INIT \
+  { sizeof(weir_external), NULL, NULL, NULL, 0, NULL }
+
+/**
+ * Enqueues an external action: its function is called when the actions that it depends on are
+ * complete, and those that depend on it start after its completion. No thread waits for it. The
+ * function is not called if the action is poisoned or cancelled. UNSUPPORTED: an operand is in the
+ * memory of another rank, or the stream is recorded.
+ */
+WEIR_API weir_status weir_stream_external(weir_stream* stream, const weir_external* external,
+                                          weir_event* out_event);
+
+/**
+ * Completes an external action that has been started, by its event. With another status than OK,
+ * which is not POISONED, it fails with `message` (copied; may be NULL). Any thread, no lock held.
+ * INVALID_ARGUMENT: it has not been started, or is complete.
+ */
+WEIR_API weir_status weir_external_complete(weir_runtime* runtime, const weir_event* event,
+                                            weir_status status, const char* message);
+
 /** What a sync action orders. */
 typedef enum weir_sync_scope {
   WEIR_SYNC_SCOPE_STREAM = 0,   /**< all earlier and all later actions: a barrier (no operands) */

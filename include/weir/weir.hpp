@@ -371,6 +371,25 @@ class Event {
   weir_event event_ = WEIR_EVENT_INIT;
 };
 
+/// An external action that has been started: the program performs it, then calls complete() or
+/// fail(), once. Any thread.
+class Started {
+ public:
+  Started(weir_runtime* runtime, const weir_started& started) noexcept
+      : runtime_(runtime), event_(started.event) {}
+
+  void complete() const {
+    check(weir_external_complete(runtime_, &event_, WEIR_STATUS_OK, nullptr));
+  }
+  void fail(weir_status status, const std::string& message) const {
+    check(weir_external_complete(runtime_, &event_, status, message.c_str()));
+  }
+
+ private:
+  weir_runtime* runtime_;
+  weir_event event_;
+};
+
 /// A stream, without ownership.
 class StreamRef {
  public:
@@ -418,6 +437,40 @@ class StreamRef {
     transfer.target = target;
     return enqueue(
         [&](weir_event* event) { return weir_stream_transfer(handle(), &transfer, event); });
+  }
+
+  /// Enqueues an operation that weir orders and something else performs. When its operands are
+  /// ready, start(Started, std::span<const weir_view>) begins it and does not wait: see
+  /// weir_stream_external(). An exception of start() is the failure of the action.
+  template <class Start>
+  Event external(std::span<const Operand> operands, Start start, const char* name = nullptr) const {
+    struct Payload {
+      weir_runtime* runtime;
+      Start start;
+    };
+    auto payload = std::make_unique<Payload>(Payload{runtime_, std::move(start)});
+    weir_external external = WEIR_EXTERNAL_INIT;
+    external.payload = payload.get();
+    external.operands = operands.data();
+    external.operand_count = operands.size();
+    external.name = name;
+    external.start = [](const weir_started* given) {
+      auto& own = *static_cast<Payload*>(given->payload);
+      const Started started(own.runtime, *given);
+      try {
+        own.start(started, std::span(given->operands, given->operand_count));
+      } catch (const Error& error) {
+        started.fail(error.status(), error.what());
+      } catch (const std::exception& error) {
+        started.fail(WEIR_STATUS_KERNEL_ERROR, error.what());
+      }
+      return WEIR_STATUS_OK;
+    };
+    const Event event =
+        enqueue([&](weir_event* made) { return weir_stream_external(handle(), &external, made); });
+    Payload* const owned = payload.release();  // leaked without memory for the callback
+    event.on_complete([owned](weir_status, const char*) { delete owned; });
+    return event;
   }
 
   /// A barrier inside the stream that also waits for an event of another.

@@ -2,6 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/runtime.hpp"
+#include "stream/external_action.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;
@@ -79,6 +80,22 @@ weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer, weir_
                                  weir_event* out_event) {
   return guard_enqueue(stream, out_event, [&](weir_stream& live, bool with_event) {
     return live.transfer(between_host(live, buffer, region, false), with_event);
+  });
+}
+
+weir_status weir_stream_external(weir_stream* stream, const weir_external* external,
+                                 weir_event* out_event) {
+  return guard_enqueue(stream, out_event, [&](weir_stream& live, bool) {
+    weir_external copy = WEIR_EXTERNAL_INIT;
+    return live.external(current(external, copy, "external"));
+  });
+}
+
+weir_status weir_external_complete(weir_runtime* runtime, const weir_event* event,
+                                   weir_status status, const char* message) {
+  return guard([&] {
+    complete_external(weir_runtime::check(runtime), out(const_cast<weir_event*>(event), "event"),
+                      status, message);
   });
 }
 

@@ -22,6 +22,7 @@ const char* Action::label() const noexcept {
       const bool from_host = operands()[0].memory == 0, to_host = operands()[1].memory == 0;
       return from_host ? (to_host ? "h2h" : "h2d") : (to_host ? "d2h" : "d2d");
     }
+    case ActionKind::external: return "external";
     case ActionKind::drain: return "synchronize";
     default: return "sync";
   }

@@ -31,12 +31,16 @@ struct KernelCode;
 enum class ActionKind : std::uint8_t {
   compute,       ///< calls a kernel
   transfer,      ///< copies operand 0 to operand 1
+  external,      ///< a function of the program starts it, and any thread completes it
   sync,          ///< orders the accesses to its operands
   clear_poison,  ///< a sync that clears the poison of its operands
   barrier,       ///< orders everything in its stream
   marker,        ///< completes after everything earlier, orders nothing
   drain,         ///< a barrier that ends with the stream's failure and is never poisoned
 };
+
+/// Whether the engine hands out actions of this kind; it completes others itself.
+constexpr bool is_handed_out(ActionKind kind) noexcept { return kind <= ActionKind::external; }
 
 constexpr bool orders_stream(ActionKind kind) noexcept {
   return kind == ActionKind::barrier || kind == ActionKind::drain || kind == ActionKind::marker;

@@ -36,12 +36,12 @@ class ActionList {
   Action* tail_ = nullptr;
 };
 
-/// The ready actions of one stream: transfers and, by priority class, compute actions. Within each
-/// the first in is the first out.
+/// The ready actions of one stream: transfers, with external actions, and, by priority class,
+/// compute actions. Within each the first in is the first out.
 class ReadyQueue {
  public:
   void push(Action& action) noexcept {
-    (action.kind == ActionKind::transfer ? transfers_ : computes_[action.traits.priority_class])
+    (action.kind == ActionKind::compute ? computes_[action.traits.priority_class] : transfers_)
         .push(action);
   }
   Action* pop_transfer() noexcept { return transfers_.pop(); }

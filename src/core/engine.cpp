@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kMaxEarlyReleasePredecessors = 16;
 
 bool completes_without_running(const Action& action) noexcept {
-  const bool runs = action.kind == ActionKind::compute || action.kind == ActionKind::transfer;
-  return !runs || action.traits.elided || action.failure || action.status != WEIR_STATUS_OK;
+  return !is_handed_out(action.kind) || action.traits.elided || action.failure ||
+         action.status != WEIR_STATUS_OK;
 }
 
 /// Whether successors of an action that does not run may depend on its predecessors instead, as far

@@ -64,7 +64,8 @@ class Engine {
   /// finish().
   bool runs_inline() const noexcept { return inline_action_ != nullptr; }
 
-  /// Return the next ready transfer or compute action, nullptr if there is none.
+  /// Return the next ready transfer or external action, or compute action, nullptr if there is
+  /// none.
   Action* pop_transfer() noexcept {
     while (Action* const action = ready_.pop_transfer()) {
       if (hand_out(*action)) return action;

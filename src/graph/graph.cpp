@@ -111,6 +111,7 @@ bool Graph::record(const Action& action) {
       if (action.code->kernel == &kernel_) refuse("the launch of a graph");
       list_.add(action, next_parameters_);
       return runs_;
+    case ActionKind::external: refuse("an external action"); return false;
     case ActionKind::transfer:
       if (!action.traits.elided) refuse("a transfer that copies (use the kernel mem.copy)");
       return true;

@@ -7,6 +7,7 @@
 #include "stream/awaited_events.hpp"
 #include "stream/context.hpp"
 #include "stream/domain.hpp"
+#include "stream/external_action.hpp"
 
 namespace weir::rt {
 
@@ -143,6 +144,30 @@ void ActionBuilder::fill_transfer(Action& action, const weir_transfer& transfer,
   }
   fill_events(action, events);
   if (transfer.name != nullptr) action.set_name(transfer.name);
+}
+
+void ActionBuilder::fill_external(Action& action, const weir_external& external) const {
+  if (external.start == nullptr) {
+    fail_argument("an external action of stream '{}' has no function that starts it", stream_);
+  }
+  if (external.operand_count > kMostOperands) {
+    fail_argument("{} operands are too many: at most {}", external.operand_count, kMostOperands);
+  }
+  check_array(external.operands, external.operand_count, "operand");
+  action.reserve(external.operand_count, ExternalCall::kScalars, 0);
+  for (std::size_t i = 0; i < external.operand_count; ++i) {
+    const weir_operand& given = external.operands[i];
+    Operand& operand = action.operands()[i];
+    operand = make_operand(given.buffer, given.region, given.access, &domain_);
+    action.traits.needs_memory |= operand.memory != kHostMemory;
+    if (operand.memory != kHostMemory && domain_.info().backend == "rank") {
+      fail(WEIR_STATUS_UNSUPPORTED,
+           "operand {} of an external action is in the memory of domain '{}', another process", i,
+           domain_.name());
+    }
+  }
+  ExternalCall::put_in(action, external);
+  if (external.name != nullptr) action.set_name(external.name);
 }
 
 /// Throws Error unless the device of this stream can make the copy.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stream/context.hpp"
+#include "stream/external_action.hpp"
 #include "stream/stream_report.hpp"
 
 namespace weir::rt {
@@ -22,9 +23,10 @@ std::string origin_of(const std::string& stream) noexcept {
   }
 }
 
-/// Whether the action is a copy that a device other than that of memory `own` takes part in.
-bool is_copy_elsewhere(const Action& action, std::uint16_t own) noexcept {
-  if (action.kind != ActionKind::transfer) return false;
+/// Whether the host orders an action of a stream under device ordering: an external action, or a
+/// copy that a device other than that of memory `own` takes part in.
+bool is_host_ordered(const Action& action, std::uint16_t own) noexcept {
+  if (action.kind != ActionKind::transfer) return action.kind == ActionKind::external;
   const auto elsewhere = [own](const Operand& end) {
     return end.memory != kHostMemory && end.memory != own;
   };
@@ -199,7 +201,7 @@ bool Executor::admit_next(Action*& inline_action) noexcept {
     awaited_.watch(*action);
   }
   if (device_ordered_) {
-    action->host_ordered = is_copy_elsewhere(*action, domain().residency().memory());
+    action->host_ordered = is_host_ordered(*action, domain().residency().memory());
   }
   const bool may_run_inline = action->kind == ActionKind::compute && !dispatches_inline_ &&
                               !device_ordered_ && action->event_count == 0 &&
@@ -227,8 +229,7 @@ void Executor::take_message(Message& message) noexcept {
       if (cancellation_.covers(action)) {
         context_.cancel_memory_request(action);
         complete_unrun(action);
-      } else if (action.kind == ActionKind::transfer &&
-                 !(device_ordered_ && !action.host_ordered)) {
+      } else if (action.kind != ActionKind::compute && !(device_ordered_ && !action.host_ordered)) {
         start_transfer(action);
       } else if (acquire(action)) {
         memory_ready_.push(action);
@@ -304,10 +305,18 @@ bool Executor::acquire(Action& action) noexcept {
 
 void Executor::start_transfer(Action& action) noexcept {
   if (!acquire(action)) return;
+  if (action.kind == ActionKind::external) return start_external(action);
   domain().device().copy({.source = end_of_copy(context_, action, 0),
                           .target = end_of_copy(context_, action, 1),
                           .sink = this,
                           .token = &action});
+}
+
+void Executor::start_external(Action& action) noexcept {
+  Outcome why = call_external(context_, action);
+  if (why.ok()) return;
+  set_failure(action, std::move(why));
+  finish(action);
 }
 
 CopyEnd end_of_copy(const Context& context, const Action& action, std::size_t end) noexcept {

@@ -124,6 +124,7 @@ class Executor : private CopySink {
   void complete_unrun(Action& action) noexcept;
   bool acquire(Action& action) noexcept;
   void start_transfer(Action& action) noexcept;
+  void start_external(Action& action) noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
   void retire(Action& action) noexcept;

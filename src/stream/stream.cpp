@@ -178,6 +178,11 @@ weir_event Stream::sync(const weir_sync& sync, bool with_event) {
                  [&](Action& action) { builder_.fill_sync(action, sync, enqueued()); });
 }
 
+weir_event Stream::external(const weir_external& external) {
+  return enqueue(ActionKind::external, true,
+                 [&](Action& action) { builder_.fill_external(action, external); });
+}
+
 weir_event Stream::drain(DrainFate fate) {
   counters_.add_drain();
   return enqueue(ActionKind::drain, true, [fate](Action& action) {

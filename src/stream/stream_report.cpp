@@ -30,6 +30,8 @@ std::string state_of(const Action& action, const Engine& engine, const Context& 
   if (action.started) {
     const std::string memory = context.awaited_memory(action);
     if (!memory.empty()) return fmt::format("waits for memory of '{}'", memory);
+    if (action.kind == ActionKind::external)
+      return "has been started, and the program completes it";
     return action.kind == ActionKind::transfer ? "is being copied" : "has been given to a worker";
   }
   if (orders_stream(action.kind)) return "waits for everything before it";

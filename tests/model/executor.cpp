@@ -7,13 +7,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include <weir/opencl.h>
+
+#include "platforms.hpp"
 
 namespace weir::model {
 
@@ -282,6 +286,13 @@ struct Executor::Run {
     Run* run = nullptr;
     std::atomic<int> called{0}, marked{0};
     weir_status told = WEIR_STATUS_OK;
+    // Of an external action, instead of a kernel.
+    std::vector<weir_scalar> scalars;
+  };
+  /// An external action that is in progress.
+  struct Begun {
+    weir_event event;
+    LaterCall call;
   };
 
   Executor& executor;
@@ -291,6 +302,8 @@ struct Executor::Run {
   std::vector<weir_stream*> streams;
   weir_stream* callbacks = nullptr;  ///< callbacks enqueue here, from any thread
   std::vector<Record> records;
+  std::mutex begun_mutex;
+  std::list<Begun> begun;
   std::ostringstream wrong;
 
   Run(Executor& owner, const Program& planned)
@@ -340,7 +353,77 @@ struct Executor::Run {
     return operands;
   }
 
-  void compute(const Step& step, Record& record) const {
+  /// Whether the program calls the kernel of a step itself, in an external action: it must reach
+  /// the memory.
+  bool is_external(const Step& step) const {
+    if (step.kind != StepKind::compute || step.parallel || step.key % 4 != 0) return false;
+    const std::size_t place = program.streams[step.stream].place;
+    const Platform& platform = executor.platform_;
+    return platform.places[place] == 0 || !has_threads_of_its_own(platform);
+  }
+  bool has_externals() const {
+    return std::any_of(program.steps.begin(), program.steps.end(),
+                       [this](const Step& step) { return is_external(step); });
+  }
+
+  void external(const Step& step, Record& record, const std::vector<weir_operand>& operands) {
+    record.run = this;
+    weir_external external = WEIR_EXTERNAL_INIT;
+    external.start = begin_external;
+    external.payload = &record;
+    external.operands = operands.data();
+    external.operand_count = operands.size();
+    check(weir_stream_external(streams[step.stream], &external, &record.event));
+  }
+
+  /// Calls the kernel at once, refuses to start, or leaves the call to another thread.
+  static weir_status begin_external(const weir_started* started) {
+    Record& record = *static_cast<Record*>(started->payload);
+    weir_call call{};
+    call.scalars = record.scalars.data();
+    call.scalar_count = record.scalars.size();
+    call.operands = started->operands;
+    call.operand_count = started->operand_count;
+    Begun own{started->event, LaterCall(call)};
+    const std::uint64_t key = call.scalars[0].value.u64, fails = call.scalars[1].value.u64;
+    if (key / 4 % 4 == 0 && fails != 0) return WEIR_STATUS_KERNEL_ERROR;
+    if (key / 4 % 4 <= 1) {
+      record.run->end_external(own);
+    } else {
+      const std::lock_guard<std::mutex> lock(record.run->begun_mutex);
+      record.run->begun.push_back(std::move(own));
+    }
+    return WEIR_STATUS_OK;
+  }
+
+  void end_external(Begun& own) const {
+    weir_status status = WEIR_STATUS_KERNEL_ERROR;
+    own.call.call.scalars = own.call.scalars.data();
+    own.call.call.operands = own.call.operands.data();
+    if (own.call.scalars[1].value.u64 == 0) status = mix_kernel(&own.call.call);
+    check(weir_external_complete(executor.runtime_, &own.event, status, "told to fail"));
+  }
+
+  /// Ends the external actions that are in progress, in any order, until `done`.
+  void end_externals(const std::atomic<bool>& done) {
+    while (!done.load()) {
+      std::list<Begun> one;
+      {
+        const std::lock_guard<std::mutex> lock(begun_mutex);
+        const bool last = begun.size() % 2 == 0;
+        if (!begun.empty()) {
+          one.splice(one.begin(), begun, last ? std::prev(begun.end()) : begun.begin());
+        }
+      }
+      if (one.empty()) {
+        executor.host_.relax();
+      } else {
+        end_external(one.front());
+      }
+    }
+  }
+
+  void compute(const Step& step, Record& record) {
     const std::vector<weir_operand> operands = operands_of(step);
     std::size_t words = 0;  // that it reads: the thread sanitizer marks each that is allocated
     for (const Part& part : step.parts) {
@@ -351,6 +434,10 @@ struct Executor::Run {
         weir_scalar_u64(step.key), weir_scalar_u64(step.fails),
         weir_scalar_u64(reinterpret_cast<std::uint64_t>(&record.seen))};
     for (const Part& part : step.parts) scalars.push_back(weir_scalar_u64(part.offset));
+    if (is_external(step)) {
+      record.scalars = std::move(scalars);
+      return external(step, record, operands);
+    }
     weir_compute compute = WEIR_COMPUTE_INIT;
     compute.kernel = step.parallel ? executor.kernels_->mix_team : executor.kernels_->mix;
     compute.operands = operands.data();
@@ -438,15 +525,22 @@ struct Executor::Run {
 
   void run_all() {
     std::vector<std::function<void()>> bodies;
+    std::atomic<std::size_t> working{program.threads};
+    std::atomic<bool> done{false};
     for (std::size_t thread = 0; thread < program.threads; ++thread) {
-      bodies.push_back([this, thread] {
+      bodies.push_back([&, thread] {
         for (std::size_t i = 0; i < program.steps.size(); ++i) {
           if (program.steps[i].stream % program.threads == thread) run_step(i);
         }
+        working.fetch_sub(1);
+        if (thread != 0) return;
+        while (working.load() > 0) executor.host_.relax();
+        for (weir_stream* stream : streams) weir_stream_synchronize(stream, WEIR_FOREVER);
+        done.store(true);
       });
     }
+    if (has_externals()) bodies.push_back([&] { end_externals(done); });
     executor.host_.run_all(bodies);
-    for (weir_stream* stream : streams) weir_stream_synchronize(stream, WEIR_FOREVER);
   }
 
   std::vector<weir_status> statuses() {

@@ -1,0 +1,39 @@
+// Actions that the program starts and completes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <weir/stream.h>
+
+#include "base/error.hpp"
+#include "core/action.hpp"
+
+namespace weir::rt {
+
+class Context;
+
+/// What an external action has in the place of scalars.
+struct ExternalCall {
+  static constexpr std::size_t kScalars = 2;
+  enum class State : std::uint8_t { waits, in_progress, completed };
+
+  weir_external_start start;
+  void* payload;
+  State state;  ///< guarded by the event of the action
+
+  /// Requires room for kScalars.
+  static void put_in(Action& action, const weir_external& external) noexcept;
+  static ExternalCall& of(Action& action) noexcept;
+};
+static_assert(sizeof(ExternalCall) <= ExternalCall::kScalars * sizeof(weir_scalar));
+
+/// Calls the function of an action, on the thread of the owner. OK: the program completes the
+/// action, or has done so; otherwise the caller does, with this outcome.
+Outcome call_external(const Context& context, Action& action) noexcept;
+
+/// Completes an action, once. Any thread. Throws Error unless it is in progress.
+void complete_external(Context& context, const weir_event& event, weir_status status,
+                       const char* message);
+
+}  // namespace weir::rt
