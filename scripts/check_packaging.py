@@ -53,6 +53,7 @@ DEPENDENCIES = [
     ("Python", "python3-dev", "python", "python"),
     ("nanobind", None, "py-nanobind", "nanobind"),
     ("cuda.h", None, "cuda", None),
+    ("mpi_abi.h", None, None, None),
 ]
 # Of every CMake build; and what weir opens at run time.
 SPACK_OTHERS = {"c", "cxx", "fortran", "cmake", "pkgconfig", "mpi", "opencl", "py-numpy"}

@@ -127,20 +127,20 @@ WEIR_API weir_status weir_stream_upload(weir_stream* stream, weir_buffer* buffer
 WEIR_API weir_status weir_stream_download(weir_stream* stream, weir_buffer* buffer,
                                           weir_region region, weir_event* out_event);
 
-/** An external action that has been started. */
-typedef struct weir_started {
+/** The call of the function that starts an external action. */
+typedef struct weir_external_call {
   weir_event event;          /**< of the action: for weir_external_complete() */
   const weir_view* operands; /**< valid during the call; the memory is valid until the completion */
   size_t operand_count;
   void* payload;
-} weir_started;
+} weir_external_call;
 
 /**
  * Starts an operation and returns: the program later calls weir_external_complete(), on any thread,
  * also inside this function. It runs on a thread of weir, or on one that enqueues or waits, and
  * must not wait; it may enqueue. With another status than OK the action fails at once.
  */
-typedef weir_status (*weir_external_start)(const weir_started* started);
+typedef weir_status (*weir_external_start)(const weir_external_call* call);
 
 /**
  * An operation that weir orders and something else performs: a message, reading a file, work that

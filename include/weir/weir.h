@@ -19,6 +19,7 @@
 #include <weir/share.h>
 #include <weir/status.h>
 #include <weir/stream.h>
+#include <weir/stream_messages.h>
 #include <weir/trace.h>
 #include <weir/version.h>
 #include <weir/wisdom.h>

@@ -373,9 +373,9 @@ class Event {
 
 /// An external action that has been started: the program performs it, then calls complete() or
 /// fail(), once. Any thread.
-class Started {
+class ExternalAction {
  public:
-  Started(weir_runtime* runtime, const weir_started& started) noexcept
+  ExternalAction(weir_runtime* runtime, const weir_external_call& started) noexcept
       : runtime_(runtime), event_(started.event) {}
 
   void complete() const {
@@ -440,7 +440,7 @@ class StreamRef {
   }
 
   /// Enqueues an operation that weir orders and something else performs. When its operands are
-  /// ready, start(Started, std::span<const weir_view>) begins it and does not wait: see
+  /// ready, start(ExternalAction, std::span<const weir_view>) begins it and does not wait: see
   /// weir_stream_external(). An exception of start() is the failure of the action.
   template <class Start>
   Event external(std::span<const Operand> operands, Start start, const char* name = nullptr) const {
@@ -454,9 +454,9 @@ class StreamRef {
     external.operands = operands.data();
     external.operand_count = operands.size();
     external.name = name;
-    external.start = [](const weir_started* given) {
+    external.start = [](const weir_external_call* given) {
       auto& own = *static_cast<Payload*>(given->payload);
-      const Started started(own.runtime, *given);
+      const ExternalAction started(own.runtime, *given);
       try {
         own.start(started, std::span(given->operands, given->operand_count));
       } catch (const Error& error) {

@@ -2,6 +2,7 @@
 
 #include "fabric.hpp"
 #include "module.hpp"
+#include "stream.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -56,6 +57,16 @@ void define_communicators(nb::module_& m) {
       .def("split_by_node", &Communicator::split_by_node, "timeout"_a.none())
       .def("shrink", &Communicator::shrink, "timeout"_a.none())
       .def("revoke", &Communicator::revoke)
+      .def(
+          "send",
+          [](const Communicator& group, const Stream& stream, nb::handle part, unsigned to,
+             std::uint32_t tag) { return stream.send(group.open(), to, tag, part); },
+          "stream"_a, "part"_a, "to"_a, "tag"_a)
+      .def(
+          "receive",
+          [](const Communicator& group, const Stream& stream, nb::handle part, unsigned source,
+             std::uint32_t tag) { return stream.receive(group.open(), source, tag, part); },
+          "stream"_a, "part"_a, "source"_a, "tag"_a)
       .def("barrier", &Communicator::barrier, "timeout"_a.none())
       .def("broadcast", &Communicator::broadcast, "root"_a, "data"_a, "timeout"_a.none())
       .def("gather", &Communicator::gather, "root"_a.none(), "own"_a, "all"_a.none(),

@@ -272,6 +272,23 @@ Event Stream::sync(nb::handle events, nb::handle parts, weir_sync_scope scope) c
   });
 }
 
+Event Stream::send(weir_communicator* group, unsigned to, std::uint32_t tag,
+                   nb::handle given) const {
+  const Part part = find_part(session(), given);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_send(stream, group, to, tag, part.buffer->handle, part.region, event);
+  });
+}
+
+Event Stream::receive(weir_communicator* group, unsigned from, std::uint32_t tag,
+                      nb::handle given) const {
+  const Part part = find_part(session(), given);
+  check_target(part);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_receive(stream, group, from, tag, part.buffer->handle, part.region, event);
+  });
+}
+
 void Stream::synchronize(const Timeout& timeout) const {
   weir_stream* const stream = open(session(), handle, "stream");
   const auto wait = [&](std::int64_t ns) { return weir_stream_synchronize(stream, ns); };

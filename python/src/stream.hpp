@@ -77,6 +77,8 @@ struct Stream {
   Event download(nb::handle part) const;
   Event transfer(nb::handle source, nb::handle target, weir_domain* from, weir_domain* to) const;
   Event sync(nb::handle events, nb::handle parts, weir_sync_scope scope) const;
+  Event send(weir_communicator* group, unsigned to, std::uint32_t tag, nb::handle part) const;
+  Event receive(weir_communicator* group, unsigned from, std::uint32_t tag, nb::handle part) const;
   void synchronize(const Timeout& timeout) const;
   void cancel() const;
 

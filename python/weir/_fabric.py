@@ -117,6 +117,17 @@ class Communicator:
         """Makes the operations of all ranks fail, except shrink(). Not collective; any thread."""
         self._body.revoke()
 
+    def send(self, stream: _weir.Stream, part: Any, to: int, tag: int = 0) -> _weir.Event:
+        """Enqueues the send of a part of an array, in the memory of the stream's domain, to a rank.
+        It starts when the kernels before it that write the part are complete; no thread waits. The
+        n-th send with a tag to a rank matches the n-th receive with this tag from the sender. The
+        runtime of the stream has the fabric: weir.Runtime(fabric=...). Not collective."""
+        return self._body.send(stream, part, to, tag)
+
+    def receive(self, stream: _weir.Stream, part: Any, source: int, tag: int = 0) -> _weir.Event:
+        """Enqueues the matching receive, of as many bytes."""
+        return self._body.receive(stream, part, source, tag)
+
     def barrier(self, timeout: float | None = None) -> None:
         """Waits until all ranks have called it."""
         self._body.barrier(timeout)

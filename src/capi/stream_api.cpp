@@ -2,7 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/runtime.hpp"
-#include "stream/external_action.hpp"
+#include "stream/executor.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;

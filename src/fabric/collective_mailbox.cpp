@@ -33,10 +33,6 @@ constexpr std::size_t kMostKept = 64u << 10;
 /// Bytes after which a rank requests an ack.
 constexpr std::uint64_t kAskEvery = 4u << 20;
 
-std::string as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Returns the body of a failure message: the status, then the text.
 std::vector<std::byte> failure_body(const Outcome& why) {
   const auto status = static_cast<std::uint32_t>(why.status);

@@ -22,9 +22,10 @@ enum class Channel : std::uint8_t {
   share,
   watch,
   communicator,
+  message,
 };
 
-inline constexpr std::size_t kChannels = 9;
+inline constexpr std::size_t kChannels = 10;
 
 /// Precedes the bytes of each frame.
 struct FrameHeader {

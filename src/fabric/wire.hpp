@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "base/error.hpp"
@@ -15,6 +16,10 @@ template <class Fixed>
 std::span<const std::byte> bytes_of(const Fixed& fixed) noexcept {
   static_assert(std::is_trivially_copyable_v<Fixed>);
   return std::as_bytes(std::span(&fixed, 1));
+}
+
+inline std::string as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// Removes a struct from the front of received bytes. Throws Error{network_error} if they are too

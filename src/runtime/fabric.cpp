@@ -179,6 +179,7 @@ Fabric::Fabric(std::unique_ptr<Transport> transport, ProgressBy progress)
       conveyor_hub_(*port_),
       halo_hub_(*port_, Channel::grid),
       share_hub_(*port_, Channel::share),
+      message_hub_(*port_, Channel::message, GroupHub::Numbering::given),
       watchdog_(*port_, port_->info().seeded ? 0 : config::watchdog_ns()) {
   std::vector<Rank> all(port_->ranks());
   std::iota(all.begin(), all.end(), Rank{0});
@@ -281,7 +282,10 @@ weir_communicator* Fabric::create_communicator(
     return communicators_.add(std::move(made));
   } catch (...) {  // the other ranks must not wait for this one
     parent.give_up(current_exception_outcome(WEIR_STATUS_INTERNAL));
-    if (part.number != Communicator::Part::kNone) collective_hub_.refuse(part.number);
+    if (part.number != Communicator::Part::kNone) {
+      collective_hub_.refuse(part.number);
+      message_hub_.refuse(part.number);
+    }
     throw;
   }
 }
@@ -472,7 +476,19 @@ weir_communicator::weir_communicator(weir::rt::Fabric& fabric, weir::rt::Collect
                                      std::uint32_t number, std::vector<weir::rt::Rank> ranks)
     : Communicator(hub, number, std::move(ranks)),
       fabric_(fabric),
-      name_(fmt::format("{} of {} ranks", number, size())) {}
+      name_(fmt::format("{} of {} ranks", number, size())),
+      messages_(std::make_shared<weir::rt::TaggedMessages>(fabric.message_hub(), number,
+                                                           Communicator::ranks())) {}
+
+void weir_communicator::revoke() {
+  Communicator::revoke();
+  messages_->fail_all({WEIR_STATUS_NETWORK_ERROR, "the program has revoked the communicator"});
+}
+
+std::uint32_t weir_communicator::next_message(bool is_send, unsigned peer, std::uint32_t tag) {
+  const weir::rt::sys::Lock lock(mutex_);
+  return message_numbers_[{is_send, peer, tag}]++;
+}
 
 // ---- Window -------------------------------------------------------------------------------------
 

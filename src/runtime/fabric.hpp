@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include "fabric/fabric_watchdog.hpp"
 #include "fabric/group_hub.hpp"
 #include "fabric/port.hpp"
+#include "fabric/tagged_messages.hpp"
 #include "fabric/window.hpp"
 
 struct weir_communicator;
@@ -75,6 +77,7 @@ class Fabric : private Listener {
 
   // Called by the program. They throw Error.
   void barrier(std::int64_t timeout_ns);
+  GroupHub& message_hub() noexcept { return message_hub_; }
   /// Returns the communicator of all ranks.
   weir_communicator& communicator() noexcept { return *world_; }
   /// Creates a communicator of the ranks on which agree() agrees within a parent; null: this rank
@@ -127,7 +130,7 @@ class Fabric : private Listener {
   Collectives collectives_;
   CollectiveHub collective_hub_;
   ConveyorHub conveyor_hub_;
-  GroupHub halo_hub_, share_hub_;
+  GroupHub halo_hub_, share_hub_, message_hub_;
   FabricWatchdog watchdog_;
   weir_fabric_handler handler_ = nullptr;  ///< written by listen() only
   void* payload_ = nullptr;
@@ -152,10 +155,27 @@ struct weir_communicator final : weir::rt::Handle<weir_communicator>, weir::rt::
                     std::vector<weir::rt::Rank> ranks);
   weir::rt::Fabric& fabric() noexcept { return fabric_; }
   const std::string& name() const noexcept { return name_; }
+  /// Makes the operations and messages of all ranks fail, except shrink(). Any thread.
+  void revoke();
+  /// The messages of streams. They may outlive the communicator.
+  const std::shared_ptr<weir::rt::TaggedMessages>& messages() const noexcept { return messages_; }
+  /// Returns the number of the next send to a rank, or receive from it, with a tag. Throws
+  /// std::bad_alloc.
+  std::uint32_t next_message(bool is_send, unsigned peer, std::uint32_t tag);
 
  private:
+  struct Numbered {
+    bool is_send;
+    unsigned peer;
+    std::uint32_t tag;
+    auto operator<=>(const Numbered&) const = default;
+  };
+
   weir::rt::Fabric& fabric_;
   const std::string name_;
+  const std::shared_ptr<weir::rt::TaggedMessages> messages_;
+  weir::rt::sys::Mutex mutex_;
+  std::map<Numbered, std::uint32_t> message_numbers_ WEIR_GUARDED_BY(mutex_);
 };
 
 struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {

@@ -20,6 +20,7 @@
 #include "fabric/port.hpp"
 #include "runtime/fabric.hpp"
 #include "runtime/live_runtime.hpp"
+#include "runtime/staging_pool.hpp"
 #include "runtime/watchdog.hpp"
 #include "stream/registry.hpp"
 #include "tasks/policy.hpp"
@@ -71,6 +72,7 @@ class Runtime : public Registry {
   std::string describe() const;
   /// Returns the port to other ranks, nullptr without a fabric.
   Port* port() const noexcept { return fabric_.port(); }
+  StagingPool& staging() noexcept { return staging_; }
 
   // For the watchdog.
   /// Calls use(queues). The queues are not destroyed meanwhile.
@@ -114,6 +116,7 @@ class Runtime : public Registry {
   std::vector<Owned<weir_pipeline>> pipelines_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t pipelines_made_ WEIR_GUARDED_BY(mutex_) = 0;
   PolicyTable policies_ WEIR_GUARDED_BY(mutex_);
+  StagingPool staging_{*this};
   std::unique_ptr<Watchdog> watchdog_;
   LiveRuntime live_;  // the last member: it begins when all others exist
 };

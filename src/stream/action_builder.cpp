@@ -146,7 +146,8 @@ void ActionBuilder::fill_transfer(Action& action, const weir_transfer& transfer,
   if (transfer.name != nullptr) action.set_name(transfer.name);
 }
 
-void ActionBuilder::fill_external(Action& action, const weir_external& external) const {
+void ActionBuilder::fill_external(Action& action, const weir_external& external,
+                                  bool on_host) const {
   if (external.start == nullptr) {
     fail_argument("an external action of stream '{}' has no function that starts it", stream_);
   }
@@ -158,7 +159,7 @@ void ActionBuilder::fill_external(Action& action, const weir_external& external)
   for (std::size_t i = 0; i < external.operand_count; ++i) {
     const weir_operand& given = external.operands[i];
     Operand& operand = action.operands()[i];
-    operand = make_operand(given.buffer, given.region, given.access, &domain_);
+    operand = make_operand(given.buffer, given.region, given.access, on_host ? nullptr : &domain_);
     action.traits.needs_memory |= operand.memory != kHostMemory;
     if (operand.memory != kHostMemory && domain_.info().backend == "rank") {
       fail(WEIR_STATUS_UNSUPPORTED,

@@ -45,7 +45,8 @@ class ActionBuilder {
                     std::span<const weir_event> events);
   void fill_transfer(Action& action, const weir_transfer& transfer,
                      std::span<const weir_event> events) const;
-  void fill_external(Action& action, const weir_external& external) const;
+  /// `on_host`: the operands are in host memory.
+  void fill_external(Action& action, const weir_external& external, bool on_host) const;
   /// `enqueued` is the number of actions before this one.
   void fill_sync(Action& action, const weir_sync& sync, std::uint64_t enqueued) const;
   /// For an action whose only operand is this, in the memory of the stream's domain or the host's.

@@ -305,18 +305,40 @@ bool Executor::acquire(Action& action) noexcept {
 
 void Executor::start_transfer(Action& action) noexcept {
   if (!acquire(action)) return;
-  if (action.kind == ActionKind::external) return start_external(action);
+  if (action.kind == ActionKind::external) {
+    Outcome why = call_external(context_, action);
+    if (why.ok()) return;
+    set_failure(action, std::move(why));
+    return finish(action);
+  }
   domain().device().copy({.source = end_of_copy(context_, action, 0),
                           .target = end_of_copy(context_, action, 1),
                           .sink = this,
                           .token = &action});
 }
 
-void Executor::start_external(Action& action) noexcept {
-  Outcome why = call_external(context_, action);
-  if (why.ok()) return;
-  set_failure(action, std::move(why));
-  finish(action);
+void complete_external(Context& context, const weir_event& event, weir_status status,
+                       const char* message) {
+  context.check_event(event);
+  if (status < WEIR_STATUS_OK || status > WEIR_STATUS_INTERNAL || status == WEIR_STATUS_POISONED) {
+    fail_argument("an external action cannot complete with status {}", static_cast<int>(status));
+  }
+  const std::uint64_t id = event.opaque[1];
+  const bool is_action = id != 0 && (event.opaque[0] & Ticket::kMark) == 0;
+  Action* const action = is_action ? &context.action_of(event) : nullptr;
+  if (action == nullptr ||
+      !ExternalCall::change_state(*action, id, ExternalCall::State::in_progress,
+                                  ExternalCall::State::completed)) {
+    fail_argument(
+        "no external action with this event is in progress: it is completed once, after "
+        "its function has been called");
+  }
+  if (action->traits.traced) action->times().ended = context.now_ns();
+  Executor& stream = *action->stream;
+  if (status != WEIR_STATUS_OK) {
+    stream.set_failure(*action, failed_outcome(status, message != nullptr ? message : ""));
+  }
+  stream.post_back(*action, Message::Kind::finished);
 }
 
 CopyEnd end_of_copy(const Context& context, const Action& action, std::size_t end) noexcept {

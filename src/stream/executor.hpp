@@ -124,7 +124,6 @@ class Executor : private CopySink {
   void complete_unrun(Action& action) noexcept;
   bool acquire(Action& action) noexcept;
   void start_transfer(Action& action) noexcept;
-  void start_external(Action& action) noexcept;
   void copied(void* token, Outcome outcome, std::int64_t started_ns,
               std::int64_t ended_ns) noexcept override;
   void retire(Action& action) noexcept;
@@ -155,6 +154,10 @@ class Executor : private CopySink {
   Unreported unreported_;
   StreamTracer tracer_;
 };
+
+/// Completes an external action, once. Any thread. Throws Error unless it is in progress.
+void complete_external(Context& context, const weir_event& event, weir_status status,
+                       const char* message);
 
 /// Returns one end of a copy: 0 is the source, 1 the target.
 CopyEnd end_of_copy(const Context& context, const Action& action, std::size_t end) noexcept;

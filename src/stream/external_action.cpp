@@ -7,7 +7,6 @@
 
 #include "base/thread_role.hpp"
 #include "stream/context.hpp"
-#include "stream/executor.hpp"
 
 namespace weir::rt {
 
@@ -27,18 +26,6 @@ std::size_t fill_views(const Action& action, std::span<weir_view> views) noexcep
   return count;
 }
 
-/// Changes the state of an action if it is in the slot and has the state `from`.
-bool change_state(Action& action, std::uint64_t id, ExternalCall::State from,
-                  ExternalCall::State to) noexcept {
-  bool changed = false;
-  action.event.guard(id, [&] {
-    if (action.kind != ActionKind::external || ExternalCall::of(action).state != from) return;
-    ExternalCall::of(action).state = to;
-    changed = true;
-  });
-  return changed;
-}
-
 }  // namespace
 
 void ExternalCall::put_in(Action& action, const weir_external& external) noexcept {
@@ -47,6 +34,16 @@ void ExternalCall::put_in(Action& action, const weir_external& external) noexcep
 
 ExternalCall& ExternalCall::of(Action& action) noexcept {
   return *std::launder(reinterpret_cast<ExternalCall*>(action.scalars().data()));
+}
+
+bool ExternalCall::change_state(Action& action, std::uint64_t id, State from, State to) noexcept {
+  bool changed = false;
+  action.event.guard(id, [&] {
+    if (action.kind != ActionKind::external || of(action).state != from) return;
+    of(action).state = to;
+    changed = true;
+  });
+  return changed;
 }
 
 Outcome call_external(const Context& context, Action& action) noexcept {
@@ -61,47 +58,26 @@ Outcome call_external(const Context& context, Action& action) noexcept {
     }
     views = many;
   }
-  const weir_started started{.event = context.event_of(action, action.id()),
-                             .operands = views.data(),
-                             .operand_count = fill_views(action, views),
-                             .payload = ExternalCall::of(action).payload};
+  const weir_external_call started{.event = context.event_of(action, action.id()),
+                                   .operands = views.data(),
+                                   .operand_count = fill_views(action, views),
+                                   .payload = ExternalCall::of(action).payload};
   if (action.traits.traced) action.times().started = context.now_ns();
   const std::uint64_t id = action.id();
-  change_state(action, id, ExternalCall::State::waits, ExternalCall::State::in_progress);
+  ExternalCall::change_state(action, id, ExternalCall::State::waits,
+                             ExternalCall::State::in_progress);
   weir_status status = WEIR_STATUS_OK;
   {
     const NoWaitScope scope;
     status = ExternalCall::of(action).start(&started);
   }
   if (status == WEIR_STATUS_OK ||
-      !change_state(action, id, ExternalCall::State::in_progress, ExternalCall::State::completed)) {
+      !ExternalCall::change_state(action, id, ExternalCall::State::in_progress,
+                                  ExternalCall::State::completed)) {
     return {};
   }
   if (action.traits.traced) action.times().ended = context.now_ns();
   return failed_outcome(status, "its function could not start it");
-}
-
-void complete_external(Context& context, const weir_event& event, weir_status status,
-                       const char* message) {
-  context.check_event(event);
-  if (status < WEIR_STATUS_OK || status > WEIR_STATUS_INTERNAL || status == WEIR_STATUS_POISONED) {
-    fail_argument("an external action cannot complete with status {}", static_cast<int>(status));
-  }
-  const std::uint64_t id = event.opaque[1];
-  const bool is_action = id != 0 && (event.opaque[0] & Ticket::kMark) == 0;
-  Action* const action = is_action ? &context.action_of(event) : nullptr;
-  if (action == nullptr || !change_state(*action, id, ExternalCall::State::in_progress,
-                                         ExternalCall::State::completed)) {
-    fail_argument(
-        "no external action with this event is in progress: it is completed once, after "
-        "its function has been called");
-  }
-  if (action->traits.traced) action->times().ended = context.now_ns();
-  Executor& stream = *action->stream;
-  if (status != WEIR_STATUS_OK) {
-    stream.set_failure(*action, failed_outcome(status, message != nullptr ? message : ""));
-  }
-  stream.post_back(*action, Message::Kind::finished);
 }
 
 }  // namespace weir::rt

@@ -25,15 +25,13 @@ struct ExternalCall {
   /// Requires room for kScalars.
   static void put_in(Action& action, const weir_external& external) noexcept;
   static ExternalCall& of(Action& action) noexcept;
+  /// Changes the state of an action if it is in the slot and has the state `from`. Any thread.
+  static bool change_state(Action& action, std::uint64_t id, State from, State to) noexcept;
 };
 static_assert(sizeof(ExternalCall) <= ExternalCall::kScalars * sizeof(weir_scalar));
 
 /// Calls the function of an action, on the thread of the owner. OK: the program completes the
 /// action, or has done so; otherwise the caller does, with this outcome.
 Outcome call_external(const Context& context, Action& action) noexcept;
-
-/// Completes an action, once. Any thread. Throws Error unless it is in progress.
-void complete_external(Context& context, const weir_event& event, weir_status status,
-                       const char* message);
 
 }  // namespace weir::rt

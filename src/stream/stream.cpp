@@ -178,9 +178,9 @@ weir_event Stream::sync(const weir_sync& sync, bool with_event) {
                  [&](Action& action) { builder_.fill_sync(action, sync, enqueued()); });
 }
 
-weir_event Stream::external(const weir_external& external) {
+weir_event Stream::external(const weir_external& external, bool on_host) {
   return enqueue(ActionKind::external, true,
-                 [&](Action& action) { builder_.fill_external(action, external); });
+                 [&](Action& action) { builder_.fill_external(action, external, on_host); });
 }
 
 weir_event Stream::drain(DrainFate fate) {

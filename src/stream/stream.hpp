@@ -47,7 +47,7 @@ class Stream : public Executor {
   weir_event transfer(const weir_transfer& transfer, bool with_event);
   weir_event sync(const weir_sync& sync, bool with_event);
   /// Its event is that with which complete_external() completes the action.
-  weir_event external(const weir_external& external);
+  weir_event external(const weir_external& external, bool on_host = false);
 
   /// Records what is enqueued from now on. Returns false if a recorder is at work already.
   bool begin_recording(ActionRecorder& recorder);

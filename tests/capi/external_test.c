@@ -14,7 +14,7 @@ typedef struct operation {
   bool completes_at_once;
 } operation;
 
-static weir_status begin(const weir_started* started) {
+static weir_status begin(const weir_external_call* started) {
   operation* own = started->payload;
   own->event = started->event;
   own->target = started->operand_count > 0 ? started->operands[0].address : NULL;

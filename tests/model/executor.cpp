@@ -377,7 +377,7 @@ struct Executor::Run {
   }
 
   /// Calls the kernel at once, refuses to start, or leaves the call to another thread.
-  static weir_status begin_external(const weir_started* started) {
+  static weir_status begin_external(const weir_external_call* started) {
     Record& record = *static_cast<Record*>(started->payload);
     weir_call call{};
     call.scalars = record.scalars.data();

@@ -175,6 +175,33 @@ def test_a_revoked_group_fails_on_all_ranks_and_can_be_shrunk(seed):
     on_ranks(3, program, seed=seed)
 
 
+@pytest.mark.parametrize("domains", ["host:cores=1", "sim:cores=1,gbps=1000,latency_us=0"])
+def test_streams_send_and_receive_in_order_with_kernels(domains):
+    def program(fabric):
+        group = fabric.communicator
+        with weir.Runtime(domains, fabric=fabric) as runtime:
+            stream = runtime.domain().place(1).stream()
+            own, other = np.zeros((4, 6)), np.zeros((4, 3))
+            buffers = [runtime.wrap(own), runtime.wrap(other)]
+
+            @runtime.kernel
+            def fill(call_own, by):
+                call_own[:] = by
+
+            stream.compute(fill, [weir.write(own)], [10.0 + fabric.rank])
+            group.send(stream, own[:, :3], 1 - fabric.rank, tag=3)
+            group.receive(stream, other, 1 - fabric.rank, tag=3)
+            stream.compute(fill, [weir.write(own)], [0.0])
+            stream.download(other)
+            stream.synchronize()
+            assert len(buffers) == 2 and (other == 11.0 - fabric.rank).all()
+            with pytest.raises(weir.InvalidArgumentError, match="no rank 2"):
+                group.send(stream, own, 2)
+            fabric.barrier()
+
+    on_ranks(2, program)
+
+
 def test_a_timeout_of_one_rank_fails_the_operation_on_all():
     def program(fabric):
         group = fabric.communicator

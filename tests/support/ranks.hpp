@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <thread>
@@ -20,6 +21,12 @@
 #include "fabric/transport.hpp"
 
 namespace weir::rt::test {
+
+inline std::vector<Rank> all_of(const Port& port) {
+  std::vector<Rank> all(port.ranks());
+  std::iota(all.begin(), all.end(), Rank{0});
+  return all;
+}
 
 inline constexpr std::int64_t kAMinute = 60'000'000'000;
 

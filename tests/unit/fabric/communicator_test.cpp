@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -18,17 +17,12 @@
 namespace weir::rt {
 namespace {
 
+using test::all_of;
 using test::kAMinute;
 using test::on_ranks;
 using test::on_sharing_ranks;
 
 constexpr std::int64_t kShortPatience = 50'000'000;
-
-std::vector<Rank> all_of(const Port& port) {
-  std::vector<Rank> all(port.ranks());
-  std::iota(all.begin(), all.end(), Rank{0});
-  return all;
-}
 
 /// The communicator of all ranks of a port.
 struct World {

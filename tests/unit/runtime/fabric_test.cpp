@@ -71,8 +71,9 @@ TEST(Fabrics, RankReturnsWithItsRuntimeOpen_CollectivesOfOthersFail) {
       std::int64_t one = 1;
       EXPECT_EQ(weir_fabric_reduce_int64(fabric, &one, 1, WEIR_FABRIC_OP_SUM, kLonely),
                 WEIR_STATUS_NETWORK_ERROR);
-      EXPECT_STREQ(weir_last_error(),
-                   "sum of 1 integers failed: rank 1 has ended without closing the fabric");
+      EXPECT_STREQ(
+          weir_last_error(),
+          "sum of 1 int64 to all ranks failed: rank 1 has ended without closing the fabric");
     });
   }
 }

@@ -1,0 +1,169 @@
+/* Messages between ranks as actions of streams: order with kernels, device memory, failures. */
+#include "fixture.h"
+
+enum { RANKS = 3, ROUNDS = 20, ROW = 4, ROWS = 8 };
+
+/* What a rank has of its own. */
+typedef struct rank {
+  weir_fabric* fabric;
+  weir_communicator* all;
+  unsigned rank;
+  weir_runtime* runtime;
+  weir_stream* stream;
+  weir_buffer *out, *in;
+  double *out_data, *in_data;
+} rank;
+
+static const char* domains;
+
+static rank join(weir_fabric* fabric) {
+  rank own;
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  weir_place_options place_options = WEIR_PLACE_OPTIONS_INIT;
+  weir_place* place = NULL;
+  memset(&own, 0, sizeof own);
+  own.fabric = fabric;
+  own.all = weir_fabric_communicator(fabric);
+  own.rank = weir_fabric_rank(fabric);
+  options.domains = domains;
+  options.fabric = fabric;
+  require(weir_runtime_create(&options, &own.runtime));
+  place_options.core_count = 1;
+  place_options.oversubscribe = true;
+  require(weir_place_create(weir_runtime_get_domain(own.runtime, 0), &place_options, &place));
+  own.stream = make_stream(place, "left");
+  own.out = make_buffer(own.runtime, "out", &own.out_data);
+  own.in = make_buffer(own.runtime, "in", &own.in_data);
+  register_kernel(own.runtime, "add", add_kernel, NULL);
+  register_kernel(own.runtime, "fail", fail_kernel, NULL);
+  return own;
+}
+
+static void leave(rank* own) {
+  CHECK_OK(weir_fabric_barrier(own->fabric, SOON));
+  weir_runtime_destroy(own->runtime);
+}
+
+/* In each round a rank adds 1 to what it has, sends it to the right and goes on with what comes
+ * from the left; as a block of rows, which arrives contiguous. */
+static weir_status pass_round(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const unsigned right = (own.rank + 1) % RANKS, left = (own.rank + RANKS - 1) % RANKS;
+  const weir_region all = weir_region_range(0, FIXTURE_BYTES);
+  const weir_region rows = {0, {ROW * 8, ROWS, 1}, {2 * ROW * 8, 0}};
+  const weir_region packed = weir_region_range(0, ROW * ROWS * 8);
+  (void)payload;
+  own.out_data[0] = 100 * own.rank;
+  CHECK_OK(weir_stream_upload(own.stream, own.out, all, NULL));
+  for (int round = 0; round < ROUNDS; ++round) {
+    weir_buffer* const from = round % 2 == 0 ? own.out : own.in;
+    weir_buffer* const to = round % 2 == 0 ? own.in : own.out;
+    CHECK_OK(enqueue(own.stream, "add", from, 1, NULL));
+    CHECK_OK(weir_stream_receive(own.stream, own.all, left, 0, to, packed, NULL));
+    CHECK_OK(weir_stream_send(own.stream, own.all, right, 0, from, rows, NULL));
+  }
+  CHECK_OK(weir_stream_download(own.stream, own.out, all, NULL));
+  CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+  const unsigned origin = (own.rank + RANKS - ROUNDS % RANKS) % RANKS;
+  CHECK(own.out_data[0] == 100 * origin + ROUNDS);
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+/* Receives are enqueued in another order than the sends: tags and numbers match them. */
+static weir_status match(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const unsigned other = own.rank ^ 1;
+  (void)payload;
+  if (own.rank < 2) {
+    for (unsigned i = 0; i < 8; ++i) own.out_data[i] = 10 * own.rank + i;
+    CHECK_OK(weir_stream_upload(own.stream, own.out, weir_region_range(0, FIXTURE_BYTES), NULL));
+    for (unsigned i = 0; i < 8; ++i) {
+      CHECK_OK(weir_stream_send(own.stream, own.all, other, i % 2, own.out,
+                                weir_region_range(8 * i, 8), NULL));
+    }
+    for (unsigned tag = 2; tag-- > 0;) {
+      for (unsigned i = tag; i < 8; i += 2) {
+        CHECK_OK(weir_stream_receive(own.stream, own.all, other, tag, own.in,
+                                     weir_region_range(8 * i, 8), NULL));
+      }
+    }
+    CHECK_OK(weir_stream_download(own.stream, own.in, weir_region_range(0, FIXTURE_BYTES), NULL));
+    CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+    for (unsigned i = 0; i < 8; ++i) CHECK(own.in_data[i] == 10 * other + i);
+  }
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+/* Rank 0 fails before it sends: the receive of rank 1 fails, and so does what depends on it. */
+static weir_status poisoned(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const weir_region all = weir_region_range(0, FIXTURE_BYTES);
+  weir_event event = WEIR_EVENT_INIT, after = WEIR_EVENT_INIT;
+  (void)payload;
+  if (own.rank == 0) {
+    CHECK_OK(enqueue(own.stream, "fail", own.out, 0, NULL));
+    CHECK_OK(weir_stream_send(own.stream, own.all, 1, 5, own.out, all, &event));
+    CHECK_FAILS(weir_event_wait(own.runtime, &event, 1, WEIR_WAIT_MODE_ALL, SOON, NULL),
+                WEIR_STATUS_POISONED, "tile 7");
+    CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_KERNEL_ERROR, "tile 7");
+  } else if (own.rank == 1) {
+    CHECK_OK(weir_stream_receive(own.stream, own.all, 0, 5, own.in, all, NULL));
+    CHECK_OK(enqueue(own.stream, "add", own.in, 1, &after));
+    CHECK_FAILS(weir_event_wait(own.runtime, &after, 1, WEIR_WAIT_MODE_ALL, SOON, NULL),
+                WEIR_STATUS_POISONED, "rank 0");
+    CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_NETWORK_ERROR, "tile 7");
+  }
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+static weir_status refused(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  weir_runtime* other = NULL;
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  const weir_region all = weir_region_range(0, FIXTURE_BYTES);
+  const weir_region outside = weir_region_range(8, FIXTURE_BYTES);
+  (void)payload;
+  CHECK_REFUSED(weir_stream_send(own.stream, own.all, RANKS, 0, own.out, all, NULL), "rank 3");
+  CHECK_REFUSED(weir_stream_send(own.stream, NULL, 0, 0, own.out, all, NULL), "communicator");
+  if (own.rank == 0) { /* the number is used up: the other rank learns of it */
+    CHECK_REFUSED(weir_stream_send(own.stream, own.all, 1, 0, own.out, outside, NULL), "out");
+  } else if (own.rank == 1) {
+    CHECK_OK(weir_stream_receive(own.stream, own.all, 0, 0, own.in, all, NULL));
+    CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_NETWORK_ERROR, "out");
+  }
+  options.domains = "host:cores=1";
+  require(weir_runtime_create(&options, &other));
+  weir_place* place = NULL;
+  weir_place_options place_options = WEIR_PLACE_OPTIONS_INIT;
+  place_options.core_count = 1;
+  place_options.oversubscribe = true;
+  require(weir_place_create(weir_runtime_get_domain(other, 0), &place_options, &place));
+  weir_stream* const stream = make_stream(place, "alone");
+  CHECK_REFUSED(weir_stream_send(stream, own.all, 0, 0, own.out, all, NULL), "stream 'alone'");
+  weir_runtime_destroy(other);
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+static void on_ranks(const char* name, weir_fabric_program function) {
+  static const char* const kinds[] = {"host:cores=1", "sim:cores=1,gbps=1000,latency_us=0",
+                                      "sim:cores=1,gbps=1000,latency_us=0,order=device"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    const int before = check_failures;
+    domains = kinds[i];
+    CHECK_OK(weir_fabric_simulate(NULL, RANKS, function, NULL));
+    printf("%s %s on %s\n", check_failures == before ? "ok    " : "FAILED", name, domains);
+    fflush(stdout);
+  }
+}
+
+int main(void) {
+  on_ranks("messages are ordered with kernels", pass_round);
+  on_ranks("tags and numbers match messages", match);
+  on_ranks("a failure reaches the other rank", poisoned);
+  on_ranks("wrong messages are refused", refused);
+  return check_failures > 0;
+}
