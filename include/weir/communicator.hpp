@@ -158,16 +158,8 @@ class Communicator {
                                            timeout.count()));
   }
 
- private:
-  struct Destroy {
-    bool is_owned = true;
-    void operator()(weir_communicator* group) const noexcept {
-      if (is_owned) weir_communicator_destroy(group);
-    }
-  };
-  Communicator(weir_communicator* group, Destroy destroy) : group_(group, destroy) {}
-
-  template <class T>
+  /// Returns how a reduction combines numbers of a type.
+  template <ReducedNumber T>
   static weir_reduction reduction_of(weir_fabric_op op) {
     constexpr int kLog = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
     weir_reduction reduction = WEIR_REDUCTION_INIT;
@@ -180,6 +172,16 @@ class Communicator {
     }
     return reduction;
   }
+
+ private:
+  struct Destroy {
+    bool is_owned;
+    void operator()(weir_communicator* group) const noexcept {
+      if (is_owned) weir_communicator_destroy(group);
+    }
+  };
+  Communicator(weir_communicator* group, Destroy destroy) : group_(group, destroy) {}
+
   static void require(std::size_t found, std::size_t expected) {
     if (found != expected) {
       throw Error(WEIR_STATUS_INVALID_ARGUMENT,
