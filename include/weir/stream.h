@@ -153,9 +153,12 @@ typedef struct weir_external {
   const weir_operand* operands;
   size_t operand_count;
   const char* name; /**< NULL: "external" */
+  /** Called with the payload when the action is complete, also if start was not called; not if the
+   * enqueueing fails. May be NULL. */
+  void (*release)(void* payload);
 } weir_external;
 #define WEIR_EXTERNAL_INIT \
-  { sizeof(weir_external), NULL, NULL, NULL, 0, NULL }
+  { sizeof(weir_external), NULL, NULL, NULL, 0, NULL, NULL }
 
 /**
  * Enqueues an external action: its function is called when the actions that it depends on are

@@ -446,30 +446,36 @@ class StreamRef {
   Event external(std::span<const Operand> operands, Start start, const char* name = nullptr) const {
     struct Payload {
       weir_runtime* runtime;
-      Start start;
+      std::shared_ptr<Start> start;  // which may run when the action is complete
     };
-    auto payload = std::make_unique<Payload>(Payload{runtime_, std::move(start)});
+    auto payload =
+        std::make_unique<Payload>(Payload{runtime_, std::make_shared<Start>(std::move(start))});
     weir_external external = WEIR_EXTERNAL_INIT;
     external.payload = payload.get();
     external.operands = operands.data();
     external.operand_count = operands.size();
     external.name = name;
     external.start = [](const weir_external_call* given) {
-      auto& own = *static_cast<Payload*>(given->payload);
-      const ExternalAction started(own.runtime, *given);
+      const Payload own = *static_cast<Payload*>(given->payload);
+      const auto fail = [&own, event = given->event](weir_status status, const char* why) {
+        static_cast<void>(weir_external_complete(own.runtime, &event, status, why));
+      };
       try {
-        own.start(started, std::span(given->operands, given->operand_count));
+        (*own.start)(ExternalAction(own.runtime, *given),
+                     std::span(given->operands, given->operand_count));
       } catch (const Error& error) {
-        started.fail(error.status(), error.what());
+        fail(error.status(), error.what());
       } catch (const std::exception& error) {
-        started.fail(WEIR_STATUS_KERNEL_ERROR, error.what());
+        fail(WEIR_STATUS_KERNEL_ERROR, error.what());
+      } catch (...) {
+        fail(WEIR_STATUS_KERNEL_ERROR, "the function that starts it threw");
       }
       return WEIR_STATUS_OK;
     };
+    external.release = [](void* owned) { delete static_cast<Payload*>(owned); };
     const Event event =
         enqueue([&](weir_event* made) { return weir_stream_external(handle(), &external, made); });
-    Payload* const owned = payload.release();  // leaked without memory for the callback
-    event.on_complete([owned](weir_status, const char*) { delete owned; });
+    static_cast<void>(payload.release());
     return event;
   }
 

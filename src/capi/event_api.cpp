@@ -2,6 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/runtime.hpp"
+#include "stream/event_callback.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;
@@ -43,8 +44,8 @@ weir_status weir_event_get_info(weir_runtime* runtime, const weir_event* event,
 weir_status weir_event_on_complete(weir_runtime* runtime, const weir_event* event,
                                    weir_event_callback callback, void* payload) {
   return guard([&] {
-    weir_runtime::check(runtime).on_complete(out(const_cast<weir_event*>(event), "event"), callback,
-                                             payload);
+    on_complete(weir_runtime::check(runtime), out(const_cast<weir_event*>(event), "event"),
+                callback, payload);
   });
 }
 }

@@ -25,22 +25,13 @@ enum CollectiveMessage : GroupHub::Kind {
 constexpr unsigned kRoundBits = 24;
 constexpr std::uint64_t kRoundMask = (std::uint64_t{1} << kRoundBits) - 1;
 
-constexpr std::int64_t kProbeEvery_ns = 100'000'000;
+constexpr std::int64_t kProbePeriodNs = 100'000'000;
 /// Bytes that a rank has sent to another one and that are not consumed: more wait.
 constexpr std::uint64_t kMostAhead = 16u << 20;
 /// Memory of an early message that is kept for the next one.
 constexpr std::size_t kMostKept = 64u << 10;
 /// Bytes after which a rank requests an ack.
 constexpr std::uint64_t kAskEvery = 4u << 20;
-
-/// Returns the body of a failure message: the status, then the text.
-std::vector<std::byte> failure_body(const Outcome& why) {
-  const auto status = static_cast<std::uint32_t>(why.status);
-  std::vector<std::byte> body(sizeof status + why.message.size());
-  std::memcpy(body.data(), &status, sizeof status);
-  why.message.copy(reinterpret_cast<char*>(body.data() + sizeof status), why.message.size());
-  return body;
-}
 
 }  // namespace
 
@@ -49,7 +40,7 @@ void CollectiveHub::on_stray(Rank from, const Head& head, std::span<const std::b
   try {
     const std::string text =
         fmt::format("rank {} has destroyed the communicator, or could not make it", port().rank());
-    post(from, head.number, kFailure, head.step, failure_body({WEIR_STATUS_NETWORK_ERROR, text}));
+    post(from, head.number, kFailure, head.step, encode({WEIR_STATUS_NETWORK_ERROR, text}));
   } catch (...) {  // the next probe is answered
   }
 }
@@ -155,7 +146,7 @@ bool CollectiveMailbox::mark_failed(std::uint64_t operation, const Outcome& why)
 }
 
 void CollectiveMailbox::post_failure(unsigned to, std::uint64_t operation, const Outcome& why) {
-  post(to, kFailure, operation, failure_body(why));
+  post(to, kFailure, operation, encode(why));
 }
 
 void CollectiveMailbox::throw_if_failed() {
@@ -225,8 +216,8 @@ void CollectiveMailbox::wait(unsigned other, const sys::Atomic<bool>* arrived,
   const bool probes = !port().info().sees_stalls;  // a transport that does says more
   while (!done()) {
     const std::int64_t remaining_ns = time_left(deadline_ns_);
-    const bool last = remaining_ns >= 0 && (!probes || remaining_ns <= kProbeEvery_ns);
-    if (port().wait_until(done, last || !probes ? remaining_ns : kProbeEvery_ns, text_.c_str()))
+    const bool last = remaining_ns >= 0 && (!probes || remaining_ns <= kProbePeriodNs);
+    if (port().wait_until(done, last || !probes ? remaining_ns : kProbePeriodNs, text_.c_str()))
       break;
     if (last) fail(WEIR_STATUS_TIMEOUT, "not all ranks have called it in time");
     post(other, kProbe, operation_, bytes_of(call_));
@@ -289,11 +280,7 @@ void CollectiveMailbox::received(Rank rank, GroupHub::Kind kind, std::uint64_t s
       case kAck: traffic_[*from].acknowledged.store(step); break;
       case kProbe: answer_probe(*from, step, cut_off<CollectiveCall>(body)); break;
       case kVote: take_vote(*from, body); break;
-      case kFailure: {
-        const auto status = static_cast<weir_status>(cut_off<std::uint32_t>(body));
-        mark_failed(step, {status, as_text(body)});
-        break;
-      }
+      case kFailure: mark_failed(step, decode_outcome(body)); break;
       default: port().drop(rank, "sends a message of a group that this version does not know");
     }
   } catch (...) {

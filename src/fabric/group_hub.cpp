@@ -22,6 +22,17 @@ void NumberSet::insert(std::uint32_t number) {
   if (precedes) ends_.erase(after);
 }
 
+namespace {
+
+std::vector<std::byte> joined_head(const GroupHub::Head& head, std::span<const std::byte> first) {
+  std::vector<std::byte> bytes(sizeof head + first.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, first.data(), first.size());
+  return bytes;
+}
+
+}  // namespace
+
 GroupHub::GroupHub(Port& port, Channel channel, Numbering numbering)
     : port_(port), channel_(channel), numbering_(numbering), early_bytes_(port.ranks()) {
   port_.listen(channel_, this);
@@ -138,16 +149,18 @@ void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step
 
 void GroupHub::send(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                     std::span<const std::byte> first, std::span<const std::byte> rest) {
-  const Head begin = head(number, kind, step);
-  std::vector<std::byte> front(sizeof begin + first.size());
-  std::memcpy(front.data(), &begin, sizeof begin);
-  if (!first.empty()) std::memcpy(front.data() + sizeof begin, first.data(), first.size());
-  port_.send(to, channel_, front, rest);
+  port_.send(to, channel_, joined_head(head(number, kind, step), first), rest);
 }
 
 void GroupHub::post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                     std::span<const std::byte> body) {
   port_.post(to, channel_, bytes_of(head(number, kind, step)), body);
+}
+
+void GroupHub::post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+                    std::span<const std::byte> first, std::span<const std::byte> rest) {
+  if (first.empty()) return post(to, number, kind, step, rest);
+  port_.post(to, channel_, joined_head(head(number, kind, step), first), rest);
 }
 
 void GroupHub::send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,

@@ -93,6 +93,8 @@ class GroupHub : public Listener {
             std::span<const std::byte> first, std::span<const std::byte> rest);
   void post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
             std::span<const std::byte> body = {});
+  void post(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
+            std::span<const std::byte> first, std::span<const std::byte> rest);
   /// The same with a body in memory from Port::reserve(), which it gives back.
   void send_reserved(Rank to, std::uint32_t number, Kind kind, std::uint64_t step,
                      std::span<std::byte> body);

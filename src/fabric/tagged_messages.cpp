@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string_view>
 #include <utility>
 
 #include "fabric/wire.hpp"
@@ -21,16 +22,24 @@ std::string text_of_left(Rank rank) {
   return fmt::format("rank {} has destroyed the communicator", rank);
 }
 
-/// Copies a message to where it goes. Fails if it has another size.
+/// Copies a message to where it goes. Fails if it has another size, or belongs to another call.
 Outcome unpack_into(const TaggedMessages::Operation& operation, Rank from,
                     std::span<const std::byte> data) {
   const Strided& memory = operation.memory;
+  if (operation.call != nullptr && data.size() >= sizeof(CollectiveCall)) {
+    const auto theirs = cut_off<CollectiveCall>(data);
+    if (theirs != *operation.call) {
+      return {WEIR_STATUS_INVALID_ARGUMENT,
+              fmt::format("rank {} calls {} where this rank calls {}: all ranks must call the same",
+                          from, text_of(theirs), text_of(*operation.call))};
+    }
+  }
   if (data.size() != memory.bytes()) {
     return {WEIR_STATUS_INVALID_ARGUMENT,
             fmt::format("rank {} has sent {} bytes with tag {}, and {} are expected", from,
                         data.size(), operation.key.tag, memory.bytes())};
   }
-  unpack(data.data(), memory);
+  if (!data.empty()) unpack(data.data(), memory);
   return {};
 }
 
@@ -81,10 +90,10 @@ void TaggedMessages::send(Operation& operation) noexcept {
     outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
   }
   if (!outcome.ok()) {
-    refuse_send(operation.peer, operation.key, outcome.message);
+    refuse_send(operation.peer, operation.key, outcome.message.c_str());
     return operation.done(outcome);
   }
-  if (!asks) return operation.done(send_data(operation));
+  if (!asks) return complete_send(operation);
   try {
     post(operation.peer, Kind::request, step_of(operation.key));
   } catch (...) {
@@ -93,8 +102,16 @@ void TaggedMessages::send(Operation& operation) noexcept {
       const sys::Lock lock(mutex_);
       if (peers_[operation.peer].outgoing.erase(operation.key) == 0) return;  // it has failed
     }
+    refuse_send(operation.peer, operation.key, outcome.message.c_str());
     operation.done(outcome);
   }
+}
+
+/// Sends the data, or tells the receiver that it does not come.
+void TaggedMessages::complete_send(Operation& operation) noexcept {
+  const Outcome outcome = send_data(operation);
+  if (!outcome.ok()) refuse_send(operation.peer, operation.key, outcome.message.c_str());
+  operation.done(outcome);
 }
 
 Outcome TaggedMessages::send_data(const Operation& operation) noexcept {
@@ -102,14 +119,16 @@ Outcome TaggedMessages::send_data(const Operation& operation) noexcept {
   const Strided memory = joined(operation.memory);
   const std::uint64_t step = step_of(operation.key);
   const auto kind = static_cast<GroupHub::Kind>(Kind::data);
+  const std::span<const std::byte> call =
+      operation.call != nullptr ? bytes_of(*operation.call) : std::span<const std::byte>();
   try {
     if (memory.contiguous()) {
-      hub_.post(to, number_, kind, step, {memory.first, memory.bytes()});
+      hub_.post(to, number_, kind, step, call, {memory.first, memory.bytes()});
       return {};
     }
     std::vector<std::byte> packed(memory.bytes());
     pack(memory, packed.data());
-    hub_.post(to, number_, kind, step, packed);
+    hub_.post(to, number_, kind, step, call, packed);
     return {};
   } catch (...) {
     if (hub_.port().alive(to)) return current_exception_outcome(WEIR_STATUS_INTERNAL);
@@ -126,9 +145,9 @@ void TaggedMessages::post(unsigned to, Kind kind, std::uint64_t step,
   }
 }
 
-void TaggedMessages::refuse_send(unsigned to, Key key, const std::string& why) noexcept {
+void TaggedMessages::refuse_send(unsigned to, Key key, const char* why) noexcept {
   try {
-    post(to, Kind::send_refused, step_of(key), std::as_bytes(std::span(why)));
+    post(to, Kind::send_refused, step_of(key), std::as_bytes(std::span(std::string_view(why))));
   } catch (...) {  // the receiver waits until this rank leaves
   }
 }
@@ -175,7 +194,7 @@ void TaggedMessages::receive(Operation& operation) noexcept {
     fail_all(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
   if (is_expected) return;
-  if (refuses) refuse_receive(operation.peer, operation.key, outcome.message);
+  if (refuses) refuse_receive(operation.peer, operation.key, outcome.message.c_str());
   operation.done(outcome);
 }
 
@@ -188,7 +207,7 @@ bool TaggedMessages::note_received(Peer& peer, std::size_t bytes) {
   return true;
 }
 
-void TaggedMessages::refuse_receive(unsigned from, Key key, const std::string& why) noexcept {
+void TaggedMessages::refuse_receive(unsigned from, Key key, const char* why) noexcept {
   if (!hub_.port().alive(ranks_[from])) return;
   try {
     {
@@ -206,7 +225,8 @@ void TaggedMessages::refuse_receive(unsigned from, Key key, const std::string& w
       incoming.erase(found);
       if (!waits) return;
     }
-    post(from, Kind::receive_refused, step_of(key), std::as_bytes(std::span(why)));
+    post(from, Kind::receive_refused, step_of(key),
+         std::as_bytes(std::span(std::string_view(why))));
   } catch (...) {  // the sender waits until this rank leaves
   }
 }
@@ -238,6 +258,7 @@ void TaggedMessages::received(Rank rank, GroupHub::Kind kind, std::uint64_t step
         }
         return fail_peer(from, {WEIR_STATUS_NETWORK_ERROR, text_of_left(rank)});
       }
+      case Kind::given_up: return fail_all(decode_outcome(body));
     }
     hub_.port().drop(rank, "sends a message of a group that this version does not know");
   } catch (...) {
@@ -293,7 +314,7 @@ void TaggedMessages::take_ready(unsigned from, Key key) {
     operation = found->second;
     outgoing.erase(found);
   }
-  operation->done(send_data(*operation));
+  complete_send(*operation);
 }
 
 void TaggedMessages::take_refusal(unsigned from, Key key, bool of_send,
@@ -347,8 +368,8 @@ void TaggedMessages::fail_peer(unsigned peer, const Outcome& why) noexcept {
       }
     }
     if (operation == nullptr) return;
-    is_send ? refuse_send(peer, operation->key, why.message)
-            : refuse_receive(peer, operation->key, why.message);
+    is_send ? refuse_send(peer, operation->key, why.message.c_str())
+            : refuse_receive(peer, operation->key, why.message.c_str());
     operation->done(why);
   }
 }
@@ -359,6 +380,17 @@ void TaggedMessages::fail_all(const Outcome& why) noexcept {
     if (failure_.ok()) failure_ = failed_outcome(why.status, why.message.c_str());
   }
   for (unsigned peer = 0; peer < ranks_.size(); ++peer) fail_peer(peer, why);
+}
+
+void TaggedMessages::give_up(const Outcome& why) noexcept {
+  fail_all(why);
+  try {
+    const std::vector<std::byte> body = encode(why);
+    for (unsigned peer = 0; peer < ranks_.size(); ++peer) {
+      if (ranks_[peer] != hub_.port().rank()) post(peer, Kind::given_up, 0, body);
+    }
+  } catch (...) {  // the others wait until this rank leaves
+  }
 }
 
 }  // namespace weir::rt

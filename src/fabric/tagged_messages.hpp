@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/threads.hpp"
+#include "fabric/collective_call.hpp"
 #include "fabric/group_hub.hpp"
 #include "fabric/strided.hpp"
 
@@ -35,12 +36,17 @@ class TaggedMessages final : private GroupHub::Member {
     std::uint32_t tag = 0, number = 0;
     auto operator<=>(const Key&) const = default;
   };
+  /// In the number of a message of a collective operation, whose tag is the number of the
+  /// operation.
+  static constexpr std::uint32_t kOfCollective = 1u << 31;
   /// A send or receive. The caller owns it and its memory until done() is called, once.
   class Operation {
    public:
     unsigned peer = 0;  ///< rank in the group, not that of the caller
     Key key{};
-    Strided memory{};  ///< must not be empty
+    Strided memory{};  ///< must not be empty without a call
+    /// Of a message of a collective operation: sent with it, and compared by its receiver.
+    const CollectiveCall* call = nullptr;
 
     virtual void done(const Outcome& outcome) noexcept = 0;
 
@@ -58,11 +64,13 @@ class TaggedMessages final : private GroupHub::Member {
   void send(Operation& operation) noexcept;
   void receive(Operation& operation) noexcept;
   /// For a send or receive that will not be called: the other rank's operation fails.
-  void refuse_send(unsigned to, Key key, const std::string& why) noexcept;
-  void refuse_receive(unsigned from, Key key, const std::string& why) noexcept;
+  void refuse_send(unsigned to, Key key, const char* why) noexcept;
+  void refuse_receive(unsigned from, Key key, const char* why) noexcept;
   /// Makes the operations in progress and all later ones fail, and so those of other ranks that
   /// match them.
   void fail_all(const Outcome& why) noexcept;
+  /// The same on all ranks.
+  void give_up(const Outcome& why) noexcept;
 
  private:
   static constexpr std::size_t kShort = 16u << 10;
@@ -77,6 +85,7 @@ class TaggedMessages final : private GroupHub::Member {
     receive_refused,
     ack,
     destroyed,  ///< the rank has destroyed its end
+    given_up,   ///< all messages fail
   };
 
   /// What a rank has received, or expects, under a key.
@@ -106,6 +115,7 @@ class TaggedMessages final : private GroupHub::Member {
   Outcome why_not(unsigned peer) WEIR_REQUIRES(mutex_);
   bool note_received(Peer& peer, std::size_t bytes) WEIR_REQUIRES(mutex_);
   void post(unsigned to, Kind kind, std::uint64_t step, std::span<const std::byte> body = {});
+  void complete_send(Operation& operation) noexcept;
   Outcome send_data(const Operation& operation) noexcept;
   unsigned rank_of(Rank rank) const noexcept;
 

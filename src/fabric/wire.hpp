@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -33,6 +35,21 @@ Fixed cut_off(std::span<const std::byte>& rest) {
   std::memcpy(&fixed, rest.data(), sizeof fixed);
   rest = rest.subspan(sizeof fixed);
   return fixed;
+}
+
+/// Returns an outcome as bytes: the status, then the message. Throws std::bad_alloc.
+inline std::vector<std::byte> encode(const Outcome& outcome) {
+  const auto status = static_cast<std::uint32_t>(outcome.status);
+  std::vector<std::byte> bytes(sizeof status + outcome.message.size());
+  std::memcpy(bytes.data(), &status, sizeof status);
+  outcome.message.copy(reinterpret_cast<char*>(bytes.data() + sizeof status),
+                       outcome.message.size());
+  return bytes;
+}
+/// The inverse. Throws Error{network_error} if they are too short.
+inline Outcome decode_outcome(std::span<const std::byte> bytes) {
+  const auto status = static_cast<weir_status>(cut_off<std::uint32_t>(bytes));
+  return {status, as_text(bytes)};
 }
 
 }  // namespace weir::rt

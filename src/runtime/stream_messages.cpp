@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "stream/completion_listener.hpp"
 #include "stream/domain.hpp"
 #include "stream/executor.hpp"
 
@@ -11,23 +12,15 @@ namespace weir::rt {
 
 namespace {
 
-/// Gives a buffer back when the last action that uses it is complete.
-struct Staging {
-  Runtime& runtime;
-  weir_buffer& buffer;
-
-  static void release(weir_status, const char*, void* payload) {
-    const std::unique_ptr<Staging> own(static_cast<Staging*>(payload));
-    own->runtime.staging().give(own->buffer);
-  }
-};
-
-/// The send or receive of an action. Deletes itself when the action is complete.
-class StreamMessage final : public TaggedMessages::Operation {
+/// The send or receive of an action, to whose event it listens.
+class StreamMessage final : public TaggedMessages::Operation, public CompletionListener {
  public:
   StreamMessage(Context& context, std::shared_ptr<TaggedMessages> messages,
                 const StreamMessageRequest& request, std::uint32_t number)
-      : context_(context), messages_(std::move(messages)), is_send_(request.is_send) {
+      : CompletionListener(context.listeners()),
+        context_(context),
+        messages_(std::move(messages)),
+        is_send_(request.is_send) {
     peer = request.peer;
     key = {request.tag, number};
   }
@@ -51,12 +44,13 @@ class StreamMessage final : public TaggedMessages::Operation {
     complete_external(context_, event_, outcome.status, outcome.message.c_str());
   }
 
-  static void on_complete(weir_status status, const char* message, void* payload) {
-    const std::unique_ptr<StreamMessage> own(static_cast<StreamMessage*>(payload));
-    if (!own->is_started_) own->refuse(message[0] != '\0' ? message : status_name(status));
+  void completed(weir_status status, const FailureRef& failure) noexcept override {
+    if (is_started_) return;
+    std::string room;
+    refuse(describe(status, failure, room));
   }
   /// Tells the other rank that the message will not come, or is not received.
-  void refuse(const std::string& why) noexcept {
+  void refuse(const char* why) noexcept {
     is_send_ ? messages_->refuse_send(peer, key, why) : messages_->refuse_receive(peer, key, why);
   }
 
@@ -77,8 +71,7 @@ weir_event enqueue_external(Stream& stream, std::unique_ptr<StreamMessage>& mess
   external.operand_count = 1;
   external.name = operand.access == WEIR_ACCESS_READ ? "send" : "receive";
   const weir_event event = stream.external(external, on_host);
-  StreamMessage* const own = message.release();
-  stream.context().on_complete(event, StreamMessage::on_complete, own);
+  stream.context().listen(event, std::move(message));
   return event;
 }
 
@@ -89,35 +82,36 @@ weir_event enqueue_staged(Stream& stream, std::unique_ptr<StreamMessage>& messag
   const weir_buffer& buffer = weir_buffer::check(request.buffer);
   const Region region = make_region(request.region, buffer.bytes(), buffer.name().c_str());
   const weir_region staged = packed(region);
-  weir_buffer& staging = runtime.staging().take(region.bytes());
-  auto release = std::make_unique<Staging>(Staging{runtime, staging});
+  auto staging = runtime.staging().take(region.bytes());
   const weir_endpoint here{&static_cast<weir_domain&>(stream.domain()), request.buffer,
                            request.region};
-  const weir_endpoint host{nullptr, &staging, staged};
+  const weir_endpoint host{nullptr, &staging->buffer(), staged};
   weir_transfer transfer = WEIR_TRANSFER_INIT;
   transfer.source = request.is_send ? here : host;
   transfer.target = request.is_send ? host : here;
-  const weir_operand operand{&staging, staged,
+  const weir_operand operand{&staging->buffer(), staged,
                              request.is_send ? WEIR_ACCESS_READ : WEIR_ACCESS_WRITE};
   if (request.is_send) stream.transfer(transfer, false);
   weir_event event = enqueue_external(stream, message, operand, true);
   if (!request.is_send) event = stream.transfer(transfer, true);
-  stream.context().on_complete(event, Staging::release, release.get());
-  static_cast<void>(release.release());
+  stream.context().listen(event, std::move(staging));
   return event;
 }
 
 }  // namespace
 
+void check_same_fabric(const Stream& stream, weir_communicator& group) {
+  const Runtime& runtime = Runtime::of(Registry::of(stream.context()));
+  if (runtime.port() == &group.fabric().port()) return;
+  fail_argument(
+      "the runtime of stream '{}' is not in the fabric of the communicator: set "
+      "weir_runtime_options.fabric",
+      stream.name());
+}
+
 weir_event enqueue_message(Stream& stream, weir_communicator& group,
                            const StreamMessageRequest& request) {
-  const Runtime& runtime = Runtime::of(Registry::of(stream.context()));
-  if (runtime.port() != &group.fabric().port()) {
-    fail_argument(
-        "the runtime of stream '{}' is not in the fabric of the communicator: set "
-        "weir_runtime_options.fabric",
-        stream.name());
-  }
+  check_same_fabric(stream, group);
   if (request.peer >= group.size()) {
     fail_argument("there is no rank {} in the group: it has the ranks 0 to {}", request.peer,
                   group.size() - 1);
@@ -133,7 +127,7 @@ weir_event enqueue_message(Stream& stream, weir_communicator& group,
                                request.is_send ? WEIR_ACCESS_READ : WEIR_ACCESS_WRITE};
     return enqueue_external(stream, message, operand, false);
   } catch (...) {
-    if (message) message->refuse(current_exception_outcome(WEIR_STATUS_INTERNAL).message);
+    if (message) message->refuse(current_exception_outcome(WEIR_STATUS_INTERNAL).message.c_str());
     throw;
   }
 }

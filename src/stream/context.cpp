@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_role.hpp"
+#include "stream/completion_listener.hpp"
 
 namespace weir::rt {
 
@@ -21,54 +22,6 @@ std::uint64_t next_number() {
   static sys::Atomic<std::uint32_t> made{0};
   return made.fetch_add(1, std::memory_order_relaxed) + std::uint64_t{1};
 }
-
-/// Returns the description of a failure, stored in `room`; without memory the message of the root
-/// action.
-const char* describe(const Failure& failure, bool poisoned, std::string& room) noexcept {
-  try {
-    room = failure.describe(poisoned);
-    return room.c_str();
-  } catch (...) {
-    return failure.message.c_str();
-  }
-}
-
-/// The waiter of weir_event_on_complete().
-struct CallbackWaiter : Waiter {
-  CallbackWaiter(sys::Atomic<std::uint64_t>& all, weir_event_callback function, void* argument)
-      : counter(all), callback(function), payload(argument) {
-    deliver = run;
-    counter.fetch_add(1);
-  }
-  CallbackWaiter(const CallbackWaiter&) = delete;
-  CallbackWaiter& operator=(const CallbackWaiter&) = delete;
-  ~CallbackWaiter() { counter.fetch_sub(1); }
-
-  sys::Atomic<std::uint64_t>& counter;
-  const weir_event_callback callback;
-  void* const payload;
-
-  static void run(Waiter& self, weir_status status, const FailureRef& failure) {
-    const std::unique_ptr<CallbackWaiter> owned(&static_cast<CallbackWaiter&>(self));
-    owned->call(status, failure);
-  }
-  void call(weir_status status, const FailureRef& failure) const {
-    const NoWaitScope no_wait;
-    std::string described;
-    const char* message = "";
-    if (failure) {
-      failure->mark_reported();
-      message = describe(*failure.get(), status == WEIR_STATUS_POISONED, described);
-    }
-    try {
-      callback(status, message, payload);
-    } catch (const std::exception& error) {
-      log::warning("a callback threw: {}", error.what());
-    } catch (...) {
-      log::warning("a callback threw");
-    }
-  }
-};
 
 /// The memories of an action's operands: calls act(memory) for each but the host's, in ascending
 /// order, until it returns false.
@@ -158,17 +111,16 @@ void Context::check_event(const weir_event& event) const {
   if (!known) fail_argument("not an event of this runtime (words {:#x} {:#x})", name, id);
 }
 
-void Context::on_complete(const weir_event& event, weir_event_callback callback, void* payload) {
-  if (callback == nullptr) fail_argument("the callback is NULL");
-  check_event(event);
+void Context::listen(const weir_event& event,
+                     std::unique_ptr<CompletionListener> listener) noexcept {
   const std::uint64_t id = event.opaque[1];
-  auto waiter = std::make_unique<CallbackWaiter>(callbacks_, callback, payload);
-  if (id != 0 && slot_of(event).watch(id, *waiter)) {
-    static_cast<void>(waiter.release());
+  if (id != 0 && slot_of(event).watch(id, *listener)) {
+    static_cast<void>(listener.release());
     return;
   }
   const FailureLog::Entry entry = id != 0 ? failures_.find(id) : FailureLog::Entry{};
-  waiter->call(entry.status, entry.failure);
+  const NoWaitScope no_wait;
+  listener->completed(entry.status, entry.failure);
 }
 
 std::uint64_t Context::next_serial() {

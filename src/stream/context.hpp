@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@
 #include "trace/recorder.hpp"
 
 namespace weir::rt {
+
+class CompletionListener;
 
 /// The services beneath streams, places and queues: the slots of actions and events, failures, the
 /// recorder, time, kernels, and the memory of the domains. Knows none of the objects that use it.
@@ -72,9 +75,11 @@ class Context {
   Action& action_of(const weir_event& event) const noexcept {
     return *actions_.at(event.opaque[0] & kSlotMask);
   }
-  void on_complete(const weir_event& event, weir_event_callback callback, void* payload);
-  /// Whether callbacks have not returned.
-  bool awaits_callbacks() const noexcept { return callbacks_.load() > 0; }
+  /// Notifies a listener when an event is complete, which may be now. The event has passed
+  /// check_event().
+  void listen(const weir_event& event, std::unique_ptr<CompletionListener> listener) noexcept;
+  /// The number of listeners that exist.
+  sys::Atomic<std::uint64_t>& listeners() noexcept { return listeners_; }
   /// Returns the serial number of a new stream or queue, from 1. Throws Error{unavailable} when
   /// there are no ids for more.
   std::uint64_t next_serial();
@@ -157,9 +162,9 @@ class Context {
   std::vector<weir_domain*> domains_;
   std::vector<Device*> polled_devices_;
   bool virtual_time_ = false;
-  SpinLock driving_;                         ///< only tried: its holder advances virtual time
-  sys::Atomic<std::uint64_t> serials_{0};    ///< serial numbers of streams and queues so far
-  sys::Atomic<std::uint64_t> callbacks_{0};  ///< callbacks that have not returned
+  SpinLock driving_;                       ///< only tried: its holder advances virtual time
+  sys::Atomic<std::uint64_t> serials_{0};  ///< serial numbers of streams and queues so far
+  sys::Atomic<std::uint64_t> listeners_{0};
 };
 
 }  // namespace weir::rt

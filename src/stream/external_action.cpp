@@ -67,9 +67,15 @@ Outcome call_external(const Context& context, Action& action) noexcept {
   ExternalCall::change_state(action, id, ExternalCall::State::waits,
                              ExternalCall::State::in_progress);
   weir_status status = WEIR_STATUS_OK;
+  Outcome thrown;
   {
     const NoWaitScope scope;
-    status = ExternalCall::of(action).start(&started);
+    try {
+      status = ExternalCall::of(action).start(&started);
+    } catch (...) {
+      thrown = current_exception_outcome(WEIR_STATUS_KERNEL_ERROR);
+      status = thrown.status;
+    }
   }
   if (status == WEIR_STATUS_OK ||
       !ExternalCall::change_state(action, id, ExternalCall::State::in_progress,
@@ -77,7 +83,8 @@ Outcome call_external(const Context& context, Action& action) noexcept {
     return {};
   }
   if (action.traits.traced) action.times().ended = context.now_ns();
-  return failed_outcome(status, "its function could not start it");
+  return failed_outcome(status,
+                        thrown.ok() ? "its function could not start it" : thrown.message.c_str());
 }
 
 }  // namespace weir::rt

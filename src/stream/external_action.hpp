@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "core/action.hpp"
+#include "stream/completion_listener.hpp"
 
 namespace weir::rt {
 
@@ -29,6 +30,18 @@ struct ExternalCall {
   static bool change_state(Action& action, std::uint64_t id, State from, State to) noexcept;
 };
 static_assert(sizeof(ExternalCall) <= ExternalCall::kScalars * sizeof(weir_scalar));
+
+/// Releases the payload when the action is complete.
+class PayloadRelease final : public CompletionListener {
+ public:
+  PayloadRelease(sys::Atomic<std::uint64_t>& listeners, const weir_external& external) noexcept
+      : CompletionListener(listeners), release_(external.release), payload_(external.payload) {}
+  void completed(weir_status, const FailureRef&) noexcept override { release_(payload_); }
+
+ private:
+  void (*const release_)(void*);
+  void* const payload_;
+};
 
 /// Calls the function of an action, on the thread of the owner. OK: the program completes the
 /// action, or has done so; otherwise the caller does, with this outcome.

@@ -53,7 +53,7 @@ Place::~Place() {
 }
 
 bool Place::Feed::calls_back() const noexcept {
-  return place_.domain_.context().awaits_callbacks();
+  return place_.domain_.context().listeners().load() > 0;
 }
 
 void Place::push(Executor& stream) noexcept {

@@ -1,10 +1,12 @@
 #include "stream/stream.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/thread_role.hpp"
 #include "stream/context.hpp"
+#include "stream/external_action.hpp"
 #include "stream/stream_report.hpp"
 #include "stream/waiting.hpp"
 
@@ -179,8 +181,15 @@ weir_event Stream::sync(const weir_sync& sync, bool with_event) {
 }
 
 weir_event Stream::external(const weir_external& external, bool on_host) {
-  return enqueue(ActionKind::external, true,
-                 [&](Action& action) { builder_.fill_external(action, external, on_host); });
+  std::unique_ptr<PayloadRelease> release;
+  if (external.release != nullptr) {
+    release = std::make_unique<PayloadRelease>(context().listeners(), external);
+  }
+  const weir_event event = enqueue(ActionKind::external, true, [&](Action& action) {
+    builder_.fill_external(action, external, on_host);
+  });
+  if (release) context().listen(event, std::move(release));
+  return event;
 }
 
 weir_event Stream::drain(DrainFate fate) {

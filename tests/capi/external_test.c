@@ -7,11 +7,12 @@ static fixture f;
 
 /* An operation that the program performs when the test says so. */
 typedef struct operation {
-  sem_t started;
+  sem_t started, released;
   weir_event event;
   double* target;
   weir_status status; /**< of its start function */
   bool completes_at_once;
+  bool is_awaited; /**< the test waits for its release */
 } operation;
 
 static weir_status begin(const weir_external_call* started) {
@@ -26,10 +27,13 @@ static weir_status begin(const weir_external_call* started) {
   return own->status;
 }
 
+static void release_operation(void* payload) { sem_post(&((operation*)payload)->released); }
+
 static operation make_operation(void) {
   operation made;
   memset(&made, 0, sizeof made);
   sem_init(&made.started, 0, 0);
+  sem_init(&made.released, 0, 0);
   return made;
 }
 
@@ -44,6 +48,7 @@ static weir_event enqueue_external(weir_stream* stream, weir_buffer* buffer, ope
   external.operands = &operand;
   external.operand_count = 1;
   external.name = "message";
+  if (own->is_awaited) external.release = release_operation;
   require(weir_stream_external(stream, &external, &event));
   return event;
 }
@@ -159,6 +164,27 @@ static void wrong_ones_are_refused(void) {
   CHECK_REFUSED(weir_stream_external(f.stream, &external, NULL), "vector");
 }
 
+static void its_payload_is_released_once(void) {
+  operation done = make_operation(), poisoned = make_operation(), refused = make_operation();
+  weir_external external = WEIR_EXTERNAL_INIT;
+  done.is_awaited = poisoned.is_awaited = true;
+  external.payload = &refused;
+  external.release = release_operation;
+  CHECK_REFUSED(weir_stream_external(f.stream, &external, NULL), "stream 'left'");
+  const weir_event event = enqueue_external(f.stream, f.x, &done);
+  sem_wait(&done.started);
+  CHECK(sem_trywait(&done.released) != 0);
+  CHECK_OK(weir_external_complete(f.runtime, &event, WEIR_STATUS_OK, NULL));
+  CHECK_OK(enqueue(f.stream, "fail", f.x, 0, NULL));
+  enqueue_external(f.stream, f.x, &poisoned);
+  CHECK_FAILS(weir_stream_synchronize(f.stream, SOON), WEIR_STATUS_KERNEL_ERROR, "tile 7");
+  sem_wait(&done.released);
+  sem_wait(&poisoned.released);
+  CHECK(!is_started(&poisoned));
+  CHECK(sem_trywait(&done.released) != 0 && sem_trywait(&poisoned.released) != 0 &&
+        sem_trywait(&refused.released) != 0);
+}
+
 /* On each kind of device, between kernels; a thread of its own completes each. */
 
 static void* complete_all(void* payload) {
@@ -213,6 +239,7 @@ int main(void) {
   RUN(cancelling_waits_for_one_that_is_started);
   RUN(it_is_completed_once_and_after_its_start);
   RUN(wrong_ones_are_refused);
+  RUN(its_payload_is_released_once);
   tear_down(&f);
   RUN(it_runs_between_kernels_of_each_device);
   return check_failures > 0;

@@ -202,6 +202,45 @@ def test_streams_send_and_receive_in_order_with_kernels(domains):
     on_ranks(2, program)
 
 
+@pytest.mark.parametrize("domains", ["host:cores=1", "sim:cores=1,gbps=1000,latency_us=0"])
+def test_streams_run_collective_operations_in_order_with_kernels(domains):
+    def program(fabric):
+        group, ranks = fabric.communicator, fabric.ranks
+        with weir.Runtime(domains, fabric=fabric) as runtime:
+            stream = runtime.domain().place(1).stream()
+            own, parts, received = np.zeros(3), np.zeros((ranks, 3), "f4"), np.zeros((ranks, 3), "f4")
+            everything = np.zeros((ranks, 3))
+            buffers = [runtime.wrap(each) for each in (own, parts, received, everything)]
+
+            @runtime.kernel
+            def fill(call_own, by):
+                call_own[:] = by
+
+            stream.compute(fill, [weir.write(own)], [10.0 + fabric.rank])
+            group.enqueue_reduce(stream, own)
+            group.enqueue_gather(stream, own, everything, root=1)
+            if fabric.rank == 1:
+                stream.compute(fill, [weir.write(everything[2])], [5.0])
+            group.enqueue_scatter(stream, everything, own, root=1)
+            stream.compute(fill, [weir.write(parts)], [1.0 * fabric.rank])
+            group.enqueue_all_to_all(stream, parts, received)
+            group.enqueue_broadcast(stream, parts, root=2)
+            for each in (own, parts, received):
+                stream.download(each)
+            stream.synchronize()
+            assert len(buffers) == 4
+            assert (own == (5 if fabric.rank == 2 else 10 * ranks + 3)).all()
+            assert (received == np.arange(ranks)[:, None]).all()
+            assert (parts == 2).all()
+            with pytest.raises(weir.InvalidArgumentError, match="all_region has 24 bytes"):
+                group.enqueue_gather(stream, own, own)
+            with pytest.raises(TypeError, match="a reduction of complex128"):
+                group.enqueue_reduce(stream, np.zeros(3, complex))
+            fabric.barrier()
+
+    on_ranks(3, program)
+
+
 def test_a_timeout_of_one_rank_fails_the_operation_on_all():
     def program(fabric):
         group = fabric.communicator
@@ -901,6 +940,11 @@ import signal
 import threading
 import weir
 
+
+def say(text):  # in one piece: the ranks share an output
+    os.write(1, f"{text}\\n".encode())
+
+
 with weir.Fabric() as fabric:
     group = fabric.communicator
     if fabric.rank == 1:
@@ -909,16 +953,16 @@ with weir.Fabric() as fabric:
         try:
             group.barrier()
         except weir.NetworkError:
-            print("failed", flush=True)
+            say("failed")
     else:
         try:
             threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT)).start()
             group.OPERATION()
         except KeyboardInterrupt:
-            print("interrupted", flush=True)
+            say("interrupted")
         group.revoke()  # in case that the interrupt came before the operation
         fabric.send(1, b"go")
-    print(group.shrink().size, "ranks", flush=True)
+    say(f"{group.shrink().size} ranks")
 """
 
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -58,6 +59,23 @@ TEST_F(UnreportedTest, StreamDestroyedWithAFailure_LogsItOnce) {
   EXPECT_EQ(count_of(said, "no luck"), 1u) << said;
   EXPECT_NE(said.find("stream 'lonely'"), std::string::npos) << said;
   EXPECT_NE(said.find("1 more"), std::string::npos) << said;
+}
+
+TEST_F(UnreportedTest, ExternalActionThrowsAndNothingWaits_LogsItOnce) {
+  Runtime runtime("host");
+  const Place place = runtime.domain(0).place(1);
+  const std::string said = said_by([&] {
+    const Stream stream = place.stream({.name = "lonely"});
+    stream.external({}, [](const ExternalAction&, std::span<const weir_view>) {
+      throw std::runtime_error("no luck");
+    });
+    stream.external({}, [](const ExternalAction& action, std::span<const weir_view>) {
+      action.complete();
+      throw std::runtime_error("too late");
+    });
+  });
+  EXPECT_EQ(count_of(said, "no luck"), 1u) << said;
+  EXPECT_EQ(count_of(said, "too late"), 0u) << said;
 }
 
 TEST_F(UnreportedTest, QueueDestroyedWithAFailure_LogsItOnce) {
