@@ -1,4 +1,4 @@
-/* Messages between ranks as actions of streams. */
+/* Messages and collective operations between ranks as actions of streams. */
 #pragma once
 
 #include <stdint.h>
@@ -34,6 +34,51 @@ WEIR_API weir_status weir_stream_send(weir_stream* stream, weir_communicator* co
 WEIR_API weir_status weir_stream_receive(weir_stream* stream, weir_communicator* communicator,
                                          unsigned from, uint32_t tag, weir_buffer* buffer,
                                          weir_region region, weir_event* out_event);
+
+/** What a collective operation does with the memory of the ranks. */
+typedef enum weir_collective_kind {
+  WEIR_COLLECTIVE_BROADCAST = 0,  /**< `region` of rank `root` to that of the others */
+  WEIR_COLLECTIVE_REDUCE = 1,     /**< combines the numbers in `region`, in place */
+  WEIR_COLLECTIVE_GATHER = 2,     /**< `region` of rank r to part r of `all_region` of `root` */
+  WEIR_COLLECTIVE_SCATTER = 3,    /**< part r of `all_region` of `root` to `region` of rank r */
+  WEIR_COLLECTIVE_ALL_TO_ALL = 4, /**< part r of `region` to rank r; `all_region` is received */
+} weir_collective_kind;
+
+/** A collective operation of a stream. */
+typedef struct weir_collective {
+  size_t struct_size;
+  weir_collective_kind kind;
+  unsigned root;           /**< of a reduction or gather also WEIR_ALL_RANKS */
+  weir_buffer* buffer;     /**< what the rank contributes or receives */
+  weir_region region;      /**< of it; the same size on all ranks */
+  weir_buffer* all_buffer; /**< has a part for each rank, in their order; NULL where not used */
+  weir_region all_region;
+  weir_reduction reduction; /**< of REDUCE */
+} weir_collective;
+#define WEIR_COLLECTIVE_INIT                                                                   \
+  {                                                                                            \
+    sizeof(weir_collective), WEIR_COLLECTIVE_BROADCAST, 0, NULL, {0, {0, 0, 0}, {0, 0}}, NULL, \
+        {0, {0, 0, 0}, {0, 0}}, WEIR_REDUCTION_INIT                                            \
+  }
+
+/**
+ * Enqueues a collective operation, as MPI's nonblocking ones or ncclAllReduce: kernels before it
+ * that write its regions are complete when it starts, those after it wait for its completion, and
+ * no thread waits. Regions are those of the instances of the stream's domain; device memory is
+ * copied through page-locked host memory.
+ *
+ * All ranks of the communicator enqueue the same operations in the same order, in any streams.
+ * These operations are independent of those of <weir/communicator.h>. A reduction combines numbers
+ * in the order of the ranks: all ranks get the same bits, on every run. Its function runs on a
+ * thread of weir.
+ *
+ * If the action is poisoned or cancelled on one rank, or a rank is lost, it fails with
+ * NETWORK_ERROR on those ranks that need its data. If ranks enqueue different operations, all
+ * messages of the communicator fail with INVALID_ARGUMENT.
+ */
+WEIR_API weir_status weir_stream_collective(weir_stream* stream, weir_communicator* communicator,
+                                            const weir_collective* collective,
+                                            weir_event* out_event);
 
 #ifdef __cplusplus
 }

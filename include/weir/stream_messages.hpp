@@ -1,4 +1,4 @@
-/// Messages between ranks as actions of streams, in C++.
+// Messages and collective operations between ranks as actions of streams, for C++.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,38 @@ inline Event receive(const StreamRef& stream, const Communicator& communicator, 
   check(weir_stream_receive(stream.handle(), communicator.handle(), from, tag, part.buffer,
                             part.region, &event));
   return {stream.runtime(), event};
+}
+
+/// Enqueues a collective operation: weir_stream_collective(). Throws Error.
+inline Event collective(const StreamRef& stream, const Communicator& communicator,
+                        const weir_collective& operation) {
+  weir_event event = WEIR_EVENT_INIT;
+  check(weir_stream_collective(stream.handle(), communicator.handle(), &operation, &event));
+  return {stream.runtime(), event};
+}
+
+/// Enqueues the copy of a region of rank `root` to those of all ranks. Throws Error.
+inline Event broadcast(const StreamRef& stream, const Communicator& communicator, unsigned root,
+                       const Region& part) {
+  weir_collective operation = WEIR_COLLECTIVE_INIT;
+  operation.root = root;
+  operation.buffer = part.buffer;
+  operation.region = part.region;
+  return collective(stream, communicator, operation);
+}
+
+/// Enqueues a reduction of the numbers of type T in a region, in place on all ranks. For a result
+/// on one rank use collective(). Throws Error.
+template <ReducedNumber T>
+Event all_reduce(const StreamRef& stream, const Communicator& communicator, const Region& part,
+                 weir_fabric_op op = WEIR_FABRIC_OP_SUM) {
+  weir_collective operation = WEIR_COLLECTIVE_INIT;
+  operation.kind = WEIR_COLLECTIVE_REDUCE;
+  operation.root = WEIR_ALL_RANKS;
+  operation.buffer = part.buffer;
+  operation.region = part.region;
+  operation.reduction = Communicator::reduction_of<T>(op);
+  return collective(stream, communicator, operation);
 }
 
 }  // namespace weir

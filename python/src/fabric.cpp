@@ -1,6 +1,7 @@
 #include "fabric.hpp"
 
 #include "share.hpp"
+#include "stream.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -422,6 +423,16 @@ void Communicator::reduce(Root root, nb::handle values, weir_fabric_op op, const
     return weir_communicator_reduce(opened, root_of(root), given.bytes.data(), given.count,
                                     &given.reduction, ns);
   });
+}
+
+Event Communicator::enqueue(const Stream& stream, weir_collective_kind kind, Root root,
+                            nb::handle part, nb::handle all, weir_fabric_op op) const {
+  weir_collective call = WEIR_COLLECTIVE_INIT;
+  call.kind = kind;
+  call.root = root_of(root);
+  call.reduction.op = op;
+  if (kind == WEIR_COLLECTIVE_REDUCE) call.reduction.type = number_of(part);
+  return stream.collective(open(), call, part, all);
 }
 
 void Communicator::scan(nb::handle values, weir_fabric_op op, bool exclusive,

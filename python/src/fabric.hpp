@@ -14,7 +14,9 @@ namespace weir::py {
 
 struct Communicator;
 struct Conveyor;
+struct Event;
 struct Share;
+struct Stream;
 struct Window;
 
 /// One rank's membership.
@@ -107,6 +109,9 @@ struct Communicator {
                     const std::vector<std::size_t>& received_sizes, const Timeout& timeout);
   /// Of an array, in place.
   void reduce(Root root, nb::handle values, weir_fabric_op op, const Timeout& timeout);
+  /// Enqueues an operation; `op`: of a reduction.
+  Event enqueue(const Stream& stream, weir_collective_kind kind, Root root, nb::handle part,
+                nb::handle all, weir_fabric_op op) const;
   void scan(nb::handle values, weir_fabric_op op, bool exclusive, const Timeout& timeout);
 
   FabricRef fabric;

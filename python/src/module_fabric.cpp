@@ -21,6 +21,14 @@ weir_fabric_op op_of(const std::string& name) {
   raise_value("op '" + name + "' is not 'sum', 'min', 'max', 'product', 'and', 'or' or 'xor'");
 }
 
+weir_collective_kind collective_of(const std::string& name) {
+  if (name == "broadcast") return WEIR_COLLECTIVE_BROADCAST;
+  if (name == "reduce") return WEIR_COLLECTIVE_REDUCE;
+  if (name == "gather") return WEIR_COLLECTIVE_GATHER;
+  if (name == "scatter") return WEIR_COLLECTIVE_SCATTER;
+  return WEIR_COLLECTIVE_ALL_TO_ALL;
+}
+
 weir_fabric_options options_of(const Text& transport, const Text& progress, double lost_after,
                                std::uint64_t seed) {
   weir_fabric_options options = WEIR_FABRIC_OPTIONS_INIT;
@@ -67,6 +75,13 @@ void define_communicators(nb::module_& m) {
           [](const Communicator& group, const Stream& stream, nb::handle part, unsigned source,
              std::uint32_t tag) { return stream.receive(group.open(), source, tag, part); },
           "stream"_a, "part"_a, "source"_a, "tag"_a)
+      .def(
+          "_enqueue",
+          [](const Communicator& group, const Stream& stream, const std::string& kind,
+             Communicator::Root root, nb::handle part, nb::handle all, const std::string& op) {
+            return group.enqueue(stream, collective_of(kind), root, part, all, op_of(op));
+          },
+          "stream"_a, "kind"_a, "root"_a.none(), "part"_a, "all"_a.none(), "op"_a)
       .def("barrier", &Communicator::barrier, "timeout"_a.none())
       .def("broadcast", &Communicator::broadcast, "root"_a, "data"_a, "timeout"_a.none())
       .def("gather", &Communicator::gather, "root"_a.none(), "own"_a, "all"_a.none(),

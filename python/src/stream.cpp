@@ -289,6 +289,28 @@ Event Stream::receive(weir_communicator* group, unsigned from, std::uint32_t tag
   });
 }
 
+Event Stream::collective(weir_communicator* group, weir_collective call, nb::handle given,
+                         nb::handle all) const {
+  const auto fill = [&](nb::handle array, bool is_target, weir_buffer*& buffer,
+                        weir_region& region) {
+    const Part part = find_part(session(), array);
+    if (is_target) check_target(part);
+    buffer = part.buffer->handle;
+    region = part.region;
+  };
+  const bool is_reduced = call.kind == WEIR_COLLECTIVE_REDUCE;
+  const bool is_copied = call.kind == WEIR_COLLECTIVE_BROADCAST;
+  const bool is_root = call.root == weir_communicator_rank(group);
+  fill(given, is_reduced || call.kind == WEIR_COLLECTIVE_SCATTER || (is_copied && !is_root),
+       call.buffer, call.region);
+  if (!all.is_none()) {
+    fill(all, call.kind != WEIR_COLLECTIVE_SCATTER, call.all_buffer, call.all_region);
+  }
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_collective(stream, group, &call, event);
+  });
+}
+
 void Stream::synchronize(const Timeout& timeout) const {
   weir_stream* const stream = open(session(), handle, "stream");
   const auto wait = [&](std::int64_t ns) { return weir_stream_synchronize(stream, ns); };

@@ -128,6 +128,37 @@ class Communicator:
         """Enqueues the matching receive, of as many bytes."""
         return self._body.receive(stream, part, source, tag)
 
+    def enqueue_broadcast(self, stream: _weir.Stream, part: Any, root: int = 0) -> _weir.Event:
+        """Enqueues the copy of a part of an array of rank root over those of all ranks. This and the
+        enqueue methods below order it with the kernels of the stream, as send() does; no thread waits.
+        All ranks of the group enqueue the same operations in the same order."""
+        return self._body._enqueue(stream, "broadcast", root, part, None, "sum")
+
+    def enqueue_reduce(self, stream: _weir.Stream, part: Any, op: str = "sum",
+                       root: int | None = None) -> _weir.Event:
+        """Enqueues a reduction in place: see reduce(). With a root, the parts of the other ranks have
+        unspecified values afterwards."""
+        return self._body._enqueue(stream, "reduce", root, part, None, op)
+
+    def enqueue_gather(self, stream: _weir.Stream, part: Any, into: Any,
+                       root: int | None = None) -> _weir.Event:
+        """Enqueues a gather into an array of size parts, by rank: on rank root, or with None on all
+        ranks. On other ranks `into` is not used."""
+        into = into if root in (None, self.rank) else None
+        return self._body._enqueue(stream, "gather", root, part, into, "sum")
+
+    def enqueue_scatter(self, stream: _weir.Stream, parts: Any, into: Any,
+                        root: int = 0) -> _weir.Event:
+        """Enqueues the copy of part i of an array of rank root to `into` of rank i. On other ranks
+        `parts` is not used."""
+        parts = parts if root == self.rank else None
+        return self._body._enqueue(stream, "scatter", root, into, parts, "sum")
+
+    def enqueue_all_to_all(self, stream: _weir.Stream, parts: Any, into: Any) -> _weir.Event:
+        """Enqueues the copy of part i of an array to rank i, whose array `into` gets it as part r, where
+        r is this rank."""
+        return self._body._enqueue(stream, "all_to_all", 0, parts, into, "sum")
+
     def barrier(self, timeout: float | None = None) -> None:
         """Waits until all ranks have called it."""
         self._body.barrier(timeout)

@@ -487,7 +487,7 @@ void weir_communicator::revoke() {
 
 std::uint32_t weir_communicator::next_message(bool is_send, unsigned peer, std::uint32_t tag) {
   const weir::rt::sys::Lock lock(mutex_);
-  return message_numbers_[{is_send, peer, tag}]++;
+  return message_numbers_[{is_send, peer, tag}]++ % weir::rt::TaggedMessages::kOfCollective;
 }
 
 // ---- Window -------------------------------------------------------------------------------------

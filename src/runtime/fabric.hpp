@@ -162,6 +162,8 @@ struct weir_communicator final : weir::rt::Handle<weir_communicator>, weir::rt::
   /// Returns the number of the next send to a rank, or receive from it, with a tag. Throws
   /// std::bad_alloc.
   std::uint32_t next_message(bool is_send, unsigned peer, std::uint32_t tag);
+  /// Returns the number of the next collective operation of streams.
+  std::uint32_t next_collective() noexcept { return collectives_.fetch_add(1); }
 
  private:
   struct Numbered {
@@ -176,6 +178,7 @@ struct weir_communicator final : weir::rt::Handle<weir_communicator>, weir::rt::
   const std::shared_ptr<weir::rt::TaggedMessages> messages_;
   weir::rt::sys::Mutex mutex_;
   std::map<Numbered, std::uint32_t> message_numbers_ WEIR_GUARDED_BY(mutex_);
+  weir::rt::sys::Atomic<std::uint32_t> collectives_{0};
 };
 
 struct weir_window final : weir::rt::Handle<weir_window>, weir::rt::Window {

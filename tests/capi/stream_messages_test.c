@@ -1,4 +1,5 @@
-/* Messages between ranks as actions of streams: order with kernels, device memory, failures. */
+/* Messages and collective operations between ranks as actions of streams: order with kernels,
+ * device memory, failures. */
 #include "fixture.h"
 
 enum { RANKS = 3, ROUNDS = 20, ROW = 4, ROWS = 8 };
@@ -119,6 +120,108 @@ static weir_status poisoned(weir_fabric* fabric, void* payload) {
   return WEIR_STATUS_OK;
 }
 
+static weir_collective collective(const rank* own, weir_collective_kind kind, unsigned root,
+                                  weir_region region, weir_region all) {
+  weir_collective made = WEIR_COLLECTIVE_INIT;
+  made.kind = kind;
+  made.root = root;
+  made.buffer = own->out;
+  made.region = region;
+  made.all_buffer = own->in;
+  made.all_region = all;
+  return made;
+}
+
+/* A reduction of numbers that a kernel has changed, in rows; then the others, each with what the
+ * one before it has left. */
+static weir_status collect(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const weir_region all = weir_region_range(0, FIXTURE_BYTES);
+  const weir_region rows = {0, {ROW * 8, ROWS, 1}, {2 * ROW * 8, 0}};
+  const weir_region one = weir_region_range(0, 8), parts = weir_region_range(8, RANKS * 8);
+  weir_collective sum = collective(&own, WEIR_COLLECTIVE_REDUCE, WEIR_ALL_RANKS, rows, all);
+  weir_collective gather = collective(&own, WEIR_COLLECTIVE_GATHER, 1, one, parts);
+  weir_collective scatter = collective(&own, WEIR_COLLECTIVE_SCATTER, 1, one, parts);
+  weir_collective exchange = collective(&own, WEIR_COLLECTIVE_ALL_TO_ALL, 0, parts, parts);
+  weir_collective copy = collective(&own, WEIR_COLLECTIVE_BROADCAST, 2, parts, all);
+  (void)payload;
+  for (unsigned i = 0; i < FIXTURE_DOUBLES; ++i) own.out_data[i] = own.rank + 0.5 * i;
+  CHECK_OK(weir_stream_upload(own.stream, own.out, all, NULL));
+  for (int round = 0; round < ROUNDS; ++round) {
+    CHECK_OK(enqueue(own.stream, "add", own.out, 1, NULL));
+    CHECK_OK(weir_stream_collective(own.stream, own.all, &sum, NULL));
+    CHECK_OK(enqueue(own.stream, "add", own.out, -1, NULL));
+  }
+  CHECK_OK(weir_stream_download(own.stream, own.out, all, NULL));
+  CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+  double expected[2] = {0, 2}; /* element 1 is in a row, element ROW is not */
+  for (int round = 0; round < ROUNDS; ++round) {
+    double next = 0;
+    for (unsigned r = 0; r < RANKS; ++r) next += (round == 0 ? r + 0.5 : expected[0]) + 1;
+    expected[0] = next - 1;
+  }
+  CHECK(own.out_data[1] == expected[0]);
+  CHECK(own.out_data[ROW] == own.rank + expected[1]);
+
+  own.out_data[0] = 10 * own.rank;
+  CHECK_OK(weir_stream_upload(own.stream, own.out, one, NULL));
+  CHECK_OK(weir_stream_collective(own.stream, own.all, &gather, NULL));
+  if (own.rank == 1) CHECK_OK(enqueue(own.stream, "add", own.in, 3, NULL));
+  CHECK_OK(weir_stream_collective(own.stream, own.all, &scatter, NULL));
+  CHECK_OK(weir_stream_download(own.stream, own.out, one, NULL));
+  CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+  CHECK(own.out_data[0] == 10 * own.rank + 3);
+
+  for (unsigned r = 0; r < RANKS; ++r) own.out_data[1 + r] = 100 * own.rank + r;
+  CHECK_OK(weir_stream_upload(own.stream, own.out, parts, NULL));
+  CHECK_OK(weir_stream_collective(own.stream, own.all, &exchange, NULL));
+  CHECK_OK(weir_stream_collective(own.stream, own.all, &copy, NULL));
+  CHECK_OK(weir_stream_download(own.stream, own.in, parts, NULL));
+  CHECK_OK(weir_stream_download(own.stream, own.out, parts, NULL));
+  CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+  for (unsigned r = 0; r < RANKS; ++r) CHECK(own.in_data[1 + r] == 100 * r + own.rank);
+  for (unsigned r = 0; r < RANKS; ++r) CHECK(own.out_data[1 + r] == 200 + r);
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+/* Rank 0 fails before a reduction, which fails on all ranks; the next one does not. */
+static weir_status collective_poisoned(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const weir_region all = weir_region_range(0, FIXTURE_BYTES);
+  const weir_collective sum = collective(&own, WEIR_COLLECTIVE_REDUCE, WEIR_ALL_RANKS, all, all);
+  (void)payload;
+  CHECK_OK(weir_stream_upload(own.stream, own.out, all, NULL));
+  if (own.rank == 0) CHECK_OK(enqueue(own.stream, "fail", own.out, 0, NULL));
+  CHECK_OK(weir_stream_collective(own.stream, own.all, &sum, NULL));
+  CHECK_FAILS(weir_stream_synchronize(own.stream, SOON),
+              own.rank == 0 ? WEIR_STATUS_KERNEL_ERROR : WEIR_STATUS_NETWORK_ERROR, "tile 7");
+  CHECK_OK(weir_stream_upload(own.stream, own.out, all, NULL));
+  CHECK_OK(weir_stream_collective(own.stream, own.all, &sum, NULL));
+  CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+static void refuse_collectives(const rank* own) {
+  const weir_region one = weir_region_range(0, 8), two = weir_region_range(0, 16);
+  const weir_region odd = weir_region_range(0, 12);
+  weir_collective wrong = collective(own, WEIR_COLLECTIVE_REDUCE, RANKS, one, two);
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "rank 3");
+  wrong = collective(own, WEIR_COLLECTIVE_REDUCE, 0, odd, two);
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "12 bytes");
+  wrong = collective(own, WEIR_COLLECTIVE_GATHER, WEIR_ALL_RANKS, one, two);
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "all_region has 16");
+  wrong = collective(own, WEIR_COLLECTIVE_ALL_TO_ALL, 0, two, two);
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "no 3 parts");
+  wrong = collective(own, WEIR_COLLECTIVE_BROADCAST, WEIR_ALL_RANKS, one, two);
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "there is no rank");
+  wrong.kind = (weir_collective_kind)9;
+  wrong.root = 0;
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "kind");
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, NULL, NULL), "the buffer is NULL");
+}
+
 static weir_status refused(weir_fabric* fabric, void* payload) {
   rank own = join(fabric);
   weir_runtime* other = NULL;
@@ -128,6 +231,7 @@ static weir_status refused(weir_fabric* fabric, void* payload) {
   (void)payload;
   CHECK_REFUSED(weir_stream_send(own.stream, own.all, RANKS, 0, own.out, all, NULL), "rank 3");
   CHECK_REFUSED(weir_stream_send(own.stream, NULL, 0, 0, own.out, all, NULL), "communicator");
+  refuse_collectives(&own);
   if (own.rank == 0) { /* the number is used up: the other rank learns of it */
     CHECK_REFUSED(weir_stream_send(own.stream, own.all, 1, 0, own.out, outside, NULL), "out");
   } else if (own.rank == 1) {
@@ -164,6 +268,8 @@ int main(void) {
   on_ranks("messages are ordered with kernels", pass_round);
   on_ranks("tags and numbers match messages", match);
   on_ranks("a failure reaches the other rank", poisoned);
+  on_ranks("collective operations are ordered with kernels", collect);
+  on_ranks("a failure reaches all ranks of a reduction", collective_poisoned);
   on_ranks("wrong messages are refused", refused);
   return check_failures > 0;
 }

@@ -12,6 +12,7 @@
 #include <weir/conveyor.hpp>
 #include <weir/fabric.hpp>
 #include <weir/grid.hpp>
+#include <weir/stream_messages.hpp>
 
 namespace {
 
@@ -77,6 +78,33 @@ void communicate(const weir::Fabric& fabric) {
   if (upper) expect(upper.fabric_rank(0) == ranks / 2, "the first rank of the upper half");
 }
 
+/// Streams of all ranks pass short and long messages round a ring, and sum them.
+void pass_in_streams(const weir::Fabric& fabric) {
+  const weir::Communicator all(fabric);
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host:cores=1";
+  options.fabric = fabric.handle();
+  const weir::Runtime runtime(options);
+  const weir::Place place = runtime.domain(0).place();
+  const weir::Stream stream = place.stream();
+  const unsigned rank = all.rank(), size = all.size();
+  for (const std::size_t count : {std::size_t{1}, std::size_t{100'000}}) {
+    std::vector<double> own(count, rank + 1.0), left(count);
+    const weir::Buffer mine = runtime.wrap(own), theirs = runtime.wrap(left);
+    weir::send(stream, all, (rank + 1) % size, mine.all(), 7);
+    weir::receive(stream, all, (rank + size - 1) % size, theirs.all(), 7);
+    stream.synchronize();
+    const double before = (rank + size - 1) % size + 1.0;
+    expect(left == std::vector<double>(count, before), "a stream has received what was sent");
+    weir::all_reduce<double>(stream, all, mine.all());
+    weir::broadcast(stream, all, size - 1, theirs.all());
+    stream.synchronize();
+    expect(own == std::vector<double>(count, size * (size + 1) / 2), "the streams have summed");
+    expect(left == std::vector<double>(count, size == 1 ? 1 : size - 1), "the last rank's copy");
+  }
+  fabric.barrier();
+}
+
 void run(weir::Fabric& fabric) {
   communicate(fabric);
   const unsigned rank = fabric.rank(), ranks = fabric.ranks(), next = (rank + 1) % ranks;
@@ -133,6 +161,7 @@ void run(weir::Fabric& fabric) {
   fabric.barrier();
   exchange(fabric);
   count_ranks(fabric);
+  pass_in_streams(fabric);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class Rank {
         other_(1 - me_) {}
 
   bool run() {
-    return together() && groups() && messages() && window() && conveyor() && halo() &&
+    return together() && groups() && messages() && window() && conveyor() && halo() && streams() &&
            took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier");
   }
 
@@ -88,6 +88,59 @@ class Rank {
         took(weir_communicator_shrink(turned, kLong, &left), "communicator_shrink") && use(left);
     weir_communicator_destroy(left);
     weir_communicator_destroy(turned);
+    return done;
+  }
+
+  // ---- Messages in streams ----
+
+  /// Sends a number to the other rank, and sums what both have received.
+  bool pass(weir_stream* stream, weir_buffer* buffer, const std::int64_t* values) const {
+    weir_communicator* const all = weir_fabric_communicator(fabric_);
+    const weir_region own = weir_region_range(0, 8), theirs = weir_region_range(8, 8);
+    weir_collective sum = WEIR_COLLECTIVE_INIT;
+    sum.kind = WEIR_COLLECTIVE_REDUCE;
+    sum.root = WEIR_ALL_RANKS;
+    sum.buffer = buffer;
+    sum.region = theirs;
+    sum.reduction.type = WEIR_NUMBER_INT64;
+    constexpr unsigned kOfStream = kOfOther | only(WEIR_STATUS_POISONED);
+    return took(weir_stream_send(stream, all, other_, 1, buffer, own, nullptr), "stream_send") &&
+           took(weir_stream_receive(stream, all, other_, 1, buffer, theirs, nullptr),
+                "stream_receive") &&
+           took(weir_stream_collective(stream, all, &sum, nullptr), "stream_collective") &&
+           took(weir_stream_synchronize(stream, kLong), "stream_synchronize", kOfStream) &&
+           right(values[1] == 11, "the streams have summed something else");
+  }
+
+  bool use_runtime(weir_runtime* runtime) const {
+    weir_place_options one = WEIR_PLACE_OPTIONS_INIT;
+    one.core_count = 1;
+    one.oversubscribe = true;
+    weir_place* place = nullptr;
+    weir_stream* stream = nullptr;
+    weir_buffer* buffer = nullptr;
+    std::array<std::int64_t, 2> values{5 + me_, 0};
+    const bool done =
+        took(weir_place_create(weir_runtime_get_domain(runtime, 0), &one, &place),
+             "place_create") &&
+        took(weir_stream_create(place, nullptr, &stream), "stream_create") &&
+        took(weir_buffer_wrap(runtime, values.data(), sizeof values, nullptr, &buffer),
+             "buffer_wrap") &&
+        pass(stream, buffer, values.data());
+    weir_stream_destroy(stream);
+    weir_buffer_destroy(buffer);
+    weir_place_destroy(place);
+    return done;
+  }
+
+  bool streams() const {
+    weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+    options.domains = "host:cores=1";
+    options.fabric = fabric_;
+    weir_runtime* runtime = nullptr;
+    if (!took(weir_runtime_create(&options, &runtime), "runtime_create")) return false;
+    const bool done = use_runtime(runtime);
+    weir_runtime_destroy(runtime);
     return done;
   }
 

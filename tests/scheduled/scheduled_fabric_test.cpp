@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/collective_schedule.hpp"
 #include "runtime/fabric.hpp"
 #include "runtime/reduction.hpp"
 #include "scheduler.hpp"
@@ -262,6 +263,91 @@ TEST(ScheduledFabric, RankLeavesDuringReductions_TheOthersShrinkAndGoOn) {
         << "schedule " << schedule;
     ASSERT_EQ(sums[0], 3);
     ASSERT_EQ(sums[1], 3);
+  }
+}
+
+// ---- Collective operations without waiting threads ----------------------------------------------
+
+/// A sum over all ranks of a group, begun by the constructor.
+class SumInProgress final : public ScheduledCollective {
+ public:
+  SumInProgress(weir_communicator& group, double value)
+      : ScheduledCollective(group.messages(), schedule_of(group), group.next_collective()),
+        sum(value),
+        port_(group.fabric().port()),
+        scratch_(group.size()) {
+    start({reinterpret_cast<std::byte*>(&sum), nullptr,
+           reinterpret_cast<std::byte*>(scratch_.data())});
+  }
+  /// Returns whether it has failed.
+  bool await() {
+    port_.wait_until([this] { return is_done_.load(); }, -1, "a sum");
+    return failed_;
+  }
+
+  double sum;
+
+ private:
+  static CollectiveSchedule schedule_of(const weir_communicator& group) {
+    const weir_reduction reduction = WEIR_REDUCTION_INIT;
+    return schedule_reduction({group.rank(), group.size()}, CollectiveCall::kAllRanks,
+                              sizeof(double), numbers_at(nullptr, 0, reduction));
+  }
+  void done(const Outcome& outcome) noexcept override {
+    failed_ = !outcome.ok();
+    is_done_.store(true);
+  }
+
+  Port& port_;
+  std::vector<double> scratch_;
+  bool failed_ = false;
+  sys::Atomic<bool> is_done_{false};
+};
+
+/// Sums that a rank begins on two threads, while messages arrive on a third one.
+TEST(ScheduledFabric, CollectivesInProgress_GetTheirResults) {
+  for (std::uint64_t schedule = 1; schedule <= 60; ++schedule) {
+    double sums[3][2] = {};
+    ASSERT_EQ(wrong_on(schedule, 3,
+                       [&](weir_fabric& fabric) {
+                         const Rank rank = fabric.port().rank();
+                         weir_communicator& all = fabric.communicator();
+                         weir_communicator& other = part_of(all, 0);
+                         {
+                           const sys::Thread beside("beside", [&] {
+                             SumInProgress sum(other, 10.0 * (rank + 1));
+                             sums[rank][1] = sum.await() ? -1 : sum.sum;
+                           });
+                           SumInProgress first(all, rank + 1), second(all, rank + 6);
+                           ASSERT_FALSE(second.await());
+                           ASSERT_EQ(second.sum, 21);
+                           sums[rank][0] = first.await() ? -1 : first.sum;
+                         }
+                         fabric.barrier(-1);
+                       }),
+              "")
+        << "schedule " << schedule;
+    for (const auto& [own, beside] : sums) {
+      ASSERT_EQ(own, 6);
+      ASSERT_EQ(beside, 60);
+    }
+  }
+}
+
+/// Rank 2 leaves at any moment of a sum: it has its result, or has failed.
+TEST(ScheduledFabric, RankLeavesDuringACollective_ItEndsOnTheOthers) {
+  for (std::uint64_t schedule = 1; schedule <= 60; ++schedule) {
+    ASSERT_EQ(wrong_on(schedule, 3,
+                       [&](weir_fabric& fabric) {
+                         const Rank rank = fabric.port().rank();
+                         SumInProgress sum(fabric.communicator(), rank + 1);
+                         ASSERT_TRUE(sum.await() || sum.sum == 6);
+                         if (rank == 2) return;
+                         SumInProgress later(fabric.communicator(), rank + 1);
+                         ASSERT_TRUE(later.await());
+                       }),
+              "")
+        << "schedule " << schedule;
   }
 }
 
