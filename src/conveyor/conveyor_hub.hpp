@@ -34,7 +34,10 @@ class ConveyorHub final : public GroupHub {
   };
 
   /// The port must outlive the hub.
-  explicit ConveyorHub(Port& port) : GroupHub(port, Channel::conveyor) {}
+  explicit ConveyorHub(Port& port)
+      : GroupHub(port, Channel::conveyor, Numbering::in_order, Derived()) {
+    start_listening();
+  }
   ~ConveyorHub() { stop_listening(); }
 
   /// Releases memory of a closed conveyor when a rank has applied `blocks` blocks or has refused

@@ -19,7 +19,10 @@ namespace weir::rt {
 class CollectiveHub final : public GroupHub {
  public:
   /// The port must outlive the hub.
-  explicit CollectiveHub(Port& port) : GroupHub(port, Channel::communicator, Numbering::given) {}
+  explicit CollectiveHub(Port& port)
+      : GroupHub(port, Channel::communicator, Numbering::given, Derived()) {
+    start_listening();
+  }
   ~CollectiveHub() { stop_listening(); }
 
  private:

@@ -33,10 +33,8 @@ std::vector<std::byte> joined_head(const GroupHub::Head& head, std::span<const s
 
 }  // namespace
 
-GroupHub::GroupHub(Port& port, Channel channel, Numbering numbering)
-    : port_(port), channel_(channel), numbering_(numbering), early_bytes_(port.ranks()) {
-  port_.listen(channel_, this);
-}
+GroupHub::GroupHub(Port& port, Channel channel, Numbering numbering, Derived)
+    : port_(port), channel_(channel), numbering_(numbering), early_bytes_(port.ranks()) {}
 
 GroupHub::~GroupHub() {
   assert(members_.empty());

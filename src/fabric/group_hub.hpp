@@ -62,10 +62,13 @@ class GroupHub : public Listener {
     ~Member() = default;
   };
 
-  GroupHub(Port& port, Channel channel, Numbering numbering = Numbering::in_order);
+  GroupHub(Port& port, Channel channel, Numbering numbering = Numbering::in_order)
+      : GroupHub(port, channel, numbering, Derived()) {
+    start_listening();
+  }
   GroupHub(const GroupHub&) = delete;
   GroupHub& operator=(const GroupHub&) = delete;
-  /// All members must have left. A derived class stops listening first: in its destructor.
+  /// All members must have left. A derived class stops listening first, in its destructor.
   ~GroupHub();
 
   Port& port() noexcept { return port_; }
@@ -108,7 +111,12 @@ class GroupHub : public Listener {
   /// A message for a member that has left, or that is not kept. Called without a lock.
   virtual void on_stray(Rank, const Head&, std::span<const std::byte>) noexcept {}
 
- protected:
+  struct Derived {};
+  /// Of a derived class, which starts listening in its constructor: messages need its virtual
+  /// functions.
+  GroupHub(Port& port, Channel channel, Numbering numbering, Derived);
+
+  void start_listening() { port_.listen(channel_, this); }
   /// No message and no loss arrives afterwards.
   void stop_listening() noexcept { port_.listen(channel_, nullptr); }
 
