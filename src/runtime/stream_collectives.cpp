@@ -159,11 +159,12 @@ class Enqueueing {
   void add(const Used& used) {
     const weir_buffer& buffer = weir_buffer::check(used.buffer);
     const Region region = make_region(used.region, buffer.bytes(), buffer.name().c_str());
-    if (stream_.domain().memory_of(buffer) == kHostMemory && region.contiguous()) {
+    const bool is_on_host = stream_.domain().memory_of(buffer) == kHostMemory;
+    if (is_on_host && region.contiguous()) {
       operands_.push_back({used.buffer, used.region, used.access});
       return;
     }
-    weir_buffer& staging = take(region.bytes());
+    weir_buffer& staging = take(region.bytes(), !is_on_host);
     const weir_endpoint here{&static_cast<weir_domain&>(stream_.domain()), used.buffer,
                              used.region};
     const weir_endpoint host{nullptr, &staging, packed(region)};
@@ -172,7 +173,7 @@ class Enqueueing {
     operands_.push_back({&staging, weir_region_range(0, region.bytes()), used.access});
   }
   void add_scratch(std::size_t bytes) {
-    operands_.push_back({&take(bytes), weir_region_range(0, bytes), WEIR_ACCESS_WRITE});
+    operands_.push_back({&take(bytes, false), weir_region_range(0, bytes), WEIR_ACCESS_WRITE});
   }
 
   weir_event enqueue(std::unique_ptr<StreamCollective>& operation, const char* name) {
@@ -190,8 +191,8 @@ class Enqueueing {
   }
 
  private:
-  weir_buffer& take(std::size_t bytes) {
-    taken_.push_back(runtime_.staging().take(bytes));
+  weir_buffer& take(std::size_t bytes, bool is_pinned) {
+    taken_.push_back(runtime_.staging().take(stream_, bytes, is_pinned));
     return taken_.back()->buffer();
   }
   weir_event copy(const weir_endpoint& from, const weir_endpoint& to, bool with_event) {
@@ -205,7 +206,7 @@ class Enqueueing {
   Runtime& runtime_;
   std::vector<weir_operand> operands_;
   std::vector<std::pair<weir_endpoint, weir_endpoint>> copies_;  ///< after the operation
-  std::vector<std::unique_ptr<StagingPool::Return>> taken_;
+  std::vector<std::unique_ptr<StagingPool::Use>> taken_;
 };
 
 const char* name_of(weir_collective_kind kind) noexcept {

@@ -82,7 +82,7 @@ weir_event enqueue_staged(Stream& stream, std::unique_ptr<StreamMessage>& messag
   const weir_buffer& buffer = weir_buffer::check(request.buffer);
   const Region region = make_region(request.region, buffer.bytes(), buffer.name().c_str());
   const weir_region staged = packed(region);
-  auto staging = runtime.staging().take(region.bytes());
+  auto staging = runtime.staging().take(stream, region.bytes(), true);
   const weir_endpoint here{&static_cast<weir_domain&>(stream.domain()), request.buffer,
                            request.region};
   const weir_endpoint host{nullptr, &staging->buffer(), staged};

@@ -2,6 +2,8 @@
  * device memory, failures. */
 #include "fixture.h"
 
+#include <sys/resource.h>
+
 enum { RANKS = 3, ROUNDS = 20, ROW = 4, ROWS = 8 };
 
 /* What a rank has of its own. */
@@ -108,14 +110,53 @@ static weir_status poisoned(weir_fabric* fabric, void* payload) {
     CHECK_OK(weir_stream_send(own.stream, own.all, 1, 5, own.out, all, &event));
     CHECK_FAILS(weir_event_wait(own.runtime, &event, 1, WEIR_WAIT_MODE_ALL, SOON, NULL),
                 WEIR_STATUS_POISONED, "tile 7");
+    CHECK_OK(weir_stream_send(own.stream, own.all, 1, 5, own.in, all, &event)); /* has not failed */
+    CHECK_OK(weir_event_wait(own.runtime, &event, 1, WEIR_WAIT_MODE_ALL, SOON, NULL));
     CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_KERNEL_ERROR, "tile 7");
   } else if (own.rank == 1) {
     CHECK_OK(weir_stream_receive(own.stream, own.all, 0, 5, own.in, all, NULL));
     CHECK_OK(enqueue(own.stream, "add", own.in, 1, &after));
     CHECK_FAILS(weir_event_wait(own.runtime, &after, 1, WEIR_WAIT_MODE_ALL, SOON, NULL),
                 WEIR_STATUS_POISONED, "rank 0");
+    CHECK_OK(weir_stream_receive(own.stream, own.all, 0, 5, own.out, all, &after));
+    CHECK_OK(weir_event_wait(own.runtime, &after, 1, WEIR_WAIT_MODE_ALL, SOON, NULL));
     CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_NETWORK_ERROR, "tile 7");
   }
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
+static long most_memory_kib(void) {
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+
+/* Many long messages are enqueued at once: their buffers in host memory do not grow with them. */
+static weir_status many(weir_fabric* fabric, void* payload) {
+  enum { MANY = 200, LONG = 1 << 20, MOST_KIB = 200 << 10 };
+  rank own = join(fabric);
+  const unsigned right = (own.rank + 1) % RANKS, left = (own.rank + RANKS - 1) % RANKS;
+  const weir_region all = weir_region_range(0, LONG);
+  weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
+  weir_buffer_info info = WEIR_BUFFER_INFO_INIT;
+  weir_buffer* buffers[2] = {NULL, NULL};
+  double* data = NULL;
+  const long before = most_memory_kib();
+  (void)payload;
+  for (int i = 0; i < 2; ++i) require(weir_buffer_create(own.runtime, LONG, &options, &buffers[i]));
+  require(weir_buffer_get_info(buffers[0], &info));
+  data = info.address;
+  data[0] = own.rank;
+  CHECK_OK(weir_stream_upload(own.stream, buffers[0], all, NULL));
+  for (int i = 0; i < MANY; ++i) {
+    CHECK_OK(weir_stream_receive(own.stream, own.all, left, 9, buffers[(i + 1) % 2], all, NULL));
+    CHECK_OK(weir_stream_send(own.stream, own.all, right, 9, buffers[i % 2], all, NULL));
+  }
+  CHECK_OK(weir_stream_download(own.stream, buffers[0], all, NULL));
+  CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+  CHECK(data[0] == (own.rank + RANKS * MANY - MANY) % RANKS);
+  CHECK(most_memory_kib() - before < MOST_KIB);
   leave(&own);
   return WEIR_STATUS_OK;
 }
@@ -267,6 +308,7 @@ static void on_ranks(const char* name, weir_fabric_program function) {
 int main(void) {
   on_ranks("messages are ordered with kernels", pass_round);
   on_ranks("tags and numbers match messages", match);
+  on_ranks("many messages do not need many buffers", many);
   on_ranks("a failure reaches the other rank", poisoned);
   on_ranks("collective operations are ordered with kernels", collect);
   on_ranks("a failure reaches all ranks of a reduction", collective_poisoned);
