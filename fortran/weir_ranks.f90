@@ -854,7 +854,7 @@ contains
     weir_communicator_size = int(weir_communicator_size_c(communicator%handle))
   end function
 
-  !> The rank of the fabric that is a rank of the communicator; -1 if there is none.
+  !> The rank of the fabric that is a rank of the communicator; -1 for a rank that the communicator does not have.
   integer function weir_communicator_fabric_rank(communicator, rank)
     type(weir_communicator), intent(in) :: communicator
     integer, intent(in) :: rank

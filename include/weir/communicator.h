@@ -66,8 +66,8 @@ WEIR_API void weir_communicator_destroy(weir_communicator* communicator);
 /** Rank of the caller in the communicator, and their number; 0 for an invalid communicator. */
 WEIR_API unsigned weir_communicator_rank(const weir_communicator* communicator);
 WEIR_API unsigned weir_communicator_size(const weir_communicator* communicator);
-/** Returns the rank of the fabric that is rank `rank` of the communicator; WEIR_ALL_RANKS if there
- * is none. */
+/** Returns the rank of the fabric that is rank `rank` of the communicator; WEIR_ALL_RANKS for an
+ * invalid rank. */
 WEIR_API unsigned weir_communicator_fabric_rank(const weir_communicator* communicator,
                                                 unsigned rank);
 

@@ -504,7 +504,7 @@ MUTANTS = [
     Mutant("a receiver forgets that it owes an ack", "src/fabric/collective_mailbox.cpp",
            "if (asks) traffic.owed = traffic.received;",
            "", FABRIC),
-    Mutant("a rank that gives up tells nobody", "src/fabric/collective_mailbox.cpp",
+    Mutant("a rank that gives up does not tell the others", "src/fabric/collective_mailbox.cpp",
            "post_failure(rank, operation, {status, is_wrong ? why.message : text});",
            "static_cast<void>(is_wrong);", FABRIC),
     Mutant("a failure counts for operations before it", "src/fabric/collective_mailbox.cpp",
