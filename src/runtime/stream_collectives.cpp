@@ -91,8 +91,8 @@ std::size_t bytes_of_region(weir_buffer* buffer, const weir_region& region) {
 void check_parts(const weir_collective& call, std::size_t bytes, unsigned ranks) {
   const std::size_t all = bytes_of_region(call.all_buffer, call.all_region);
   if (all == bytes * ranks) return;
-  fail_argument("all_region has {} bytes, and {} bytes of each of {} ranks are {}", all, bytes,
-                ranks, bytes * ranks);
+  fail_argument("the region of all ranks has {} bytes, but {} bytes of each of {} ranks need {}",
+                all, bytes, ranks, bytes * ranks);
 }
 
 Call check_call(const weir_collective& call, GroupPosition at) {

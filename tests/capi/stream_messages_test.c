@@ -252,7 +252,8 @@ static void refuse_collectives(const rank* own) {
   wrong = collective(own, WEIR_COLLECTIVE_REDUCE, 0, odd, two);
   CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "12 bytes");
   wrong = collective(own, WEIR_COLLECTIVE_GATHER, WEIR_ALL_RANKS, one, two);
-  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "all_region has 16");
+  CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL),
+                "region of all ranks has 16");
   wrong = collective(own, WEIR_COLLECTIVE_ALL_TO_ALL, 0, two, two);
   CHECK_REFUSED(weir_stream_collective(own->stream, own->all, &wrong, NULL), "no 3 parts");
   wrong = collective(own, WEIR_COLLECTIVE_BROADCAST, WEIR_ALL_RANKS, one, two);

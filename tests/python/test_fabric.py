@@ -232,7 +232,7 @@ def test_streams_run_collective_operations_in_order_with_kernels(domains):
             assert (own == (5 if fabric.rank == 2 else 10 * ranks + 3)).all()
             assert (received == np.arange(ranks)[:, None]).all()
             assert (parts == 2).all()
-            with pytest.raises(weir.InvalidArgumentError, match="all_region has 24 bytes"):
+            with pytest.raises(weir.InvalidArgumentError, match="region of all ranks has 24 bytes"):
                 group.enqueue_gather(stream, own, own)
             with pytest.raises(TypeError, match="a reduction of complex128"):
                 group.enqueue_reduce(stream, np.zeros(3, complex))
