@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -210,6 +211,8 @@ PortProgress::Idle PortProgress::report_idle(const std::function<bool()>& done, 
     happened = step_once();
     idle = !happened && !done();
     if (idle) end = link_.idle(wait, since);
+  } catch (const std::bad_alloc&) {  // reported again: what the caller waits for may use its stack
+    idle = false;
   } catch (...) {
     unlock();
     throw;

@@ -191,7 +191,7 @@ void TaggedMessages::receive(Operation& operation) noexcept {
     if (is_ready) post(operation.peer, Kind::ready, step_of(operation.key));
     if (acks) post(operation.peer, Kind::ack, received);
   } catch (...) {
-    fail_all(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    give_up(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
   if (is_expected) return;
   if (refuses) refuse_receive(operation.peer, operation.key, outcome.message.c_str());
@@ -262,7 +262,7 @@ void TaggedMessages::received(Rank rank, GroupHub::Kind kind, std::uint64_t step
     }
     hub_.port().drop(rank, "sends a message of a group that this version does not know");
   } catch (...) {
-    fail_all(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    give_up(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
 }
 
@@ -275,7 +275,9 @@ void TaggedMessages::take(unsigned from, Key key, std::span<const std::byte> bod
     Peer& peer = peers_[from];
     const auto found = peer.incoming.find(key);
     if (found == peer.incoming.end()) {
-      peer.incoming[key].data.assign(body.begin(), body.end());
+      Incoming early;
+      early.data.assign(body.begin(), body.end());
+      peer.incoming.emplace(key, std::move(early));
       return;
     }
     operation = found->second.operation;  // null: refused
@@ -289,18 +291,20 @@ void TaggedMessages::take(unsigned from, Key key, std::span<const std::byte> bod
 
 void TaggedMessages::take_request(unsigned from, Key key) {
   std::string why;
+  bool is_refused = false;
   {
     const sys::Lock lock(mutex_);
     Incoming& incoming = peers_[from].incoming[key];
     incoming.is_requested = true;
-    if (incoming.is_refused) {
-      why = incoming.failure.message;
+    is_refused = incoming.is_refused;
+    if (is_refused) {
+      why = std::move(incoming.failure.message);
       peers_[from].incoming.erase(key);
     } else if (incoming.operation == nullptr) {
       return;
     }
   }
-  if (why.empty()) return post(from, Kind::ready, step_of(key));
+  if (!is_refused) return post(from, Kind::ready, step_of(key));
   post(from, Kind::receive_refused, step_of(key), std::as_bytes(std::span(why)));
 }
 
@@ -321,6 +325,7 @@ void TaggedMessages::take_refusal(unsigned from, Key key, bool of_send,
                                   std::span<const std::byte> text) {
   const Outcome why{WEIR_STATUS_NETWORK_ERROR,
                     fmt::format("rank {}: {}", ranks_[from], as_text(text))};
+  Outcome kept = of_send ? why : Outcome();
   Operation* operation = nullptr;
   {
     const sys::Lock lock(mutex_);
@@ -329,7 +334,7 @@ void TaggedMessages::take_refusal(unsigned from, Key key, bool of_send,
       Incoming& incoming = peer.incoming[key];
       operation = incoming.operation;
       incoming.is_requested = false;
-      incoming.failure = why;
+      incoming.failure = std::move(kept);
       if (operation != nullptr || incoming.is_refused) peer.incoming.erase(key);
     } else if (const auto found = peer.outgoing.find(key); found != peer.outgoing.end()) {
       operation = found->second;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <compare>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <vector>
@@ -116,7 +116,7 @@ class StagingPool {
 
   Registry& registry_;
   sys::Mutex mutex_;
-  std::deque<Entry> entries_ WEIR_GUARDED_BY(mutex_);
+  std::list<Entry> entries_ WEIR_GUARDED_BY(mutex_);
   std::map<Ring, std::vector<Entry*>> rings_ WEIR_GUARDED_BY(mutex_);  ///< in use, by stream
   std::map<Kind, std::vector<Entry*>> free_ WEIR_GUARDED_BY(mutex_);
 };

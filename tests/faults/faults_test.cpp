@@ -6,7 +6,8 @@
 // or in the right result; the same process then does a correct job, destroys everything and holds
 // no memory.
 //
-//   fault_injection                the first position of each distinct stack of calls: the gate
+//   fault_injection                the first position of each distinct stack of calls: the gate;
+//                                  where threads make calls in another order each time, the stack
 //   fault_injection --all          every position
 //   fault_injection --part PART    of one part only
 //   fault_injection --replay PART KIND POSITION once|on    one, with stacks of what leaks
@@ -55,14 +56,17 @@ struct Part {
   /// That tell positions apart: fewer where any thread does what comes, inside of whatever it waits
   /// for.
   std::size_t frames = kFrames;
+  /// Whether its threads make their calls in another order each time, so that a stack tells more
+  /// than a position.
+  bool by_stack = false;
 };
 constexpr Part kParts[] = {
     {"real", kRoutes[0], walk, finish},
     {"virtual", kRoutes[1], walk, finish},
     {"flows", kRoutes[0], walk_flows, finish_anew},
     {"virtual-flows", kRoutes[1], walk_flows, finish_anew},
-    {"fabric", kRoutes[0], walk_fabric, finish_anew, 8},
-    {"ranks", kRankRoute, walk_ranks, finish_anew, 8, 4},
+    {"fabric", kRoutes[0], walk_fabric, finish_anew, 8, kFrames, true},
+    {"ranks", kRankRoute, walk_ranks, finish_anew, 8, 4, true},
 };
 
 struct Case {
@@ -259,6 +263,10 @@ class Runner {
       std::printf("crashed at\n");
       print_stack(slot.board->crashed);
     }
+    if (plan.site != 0) {
+      std::printf("again: %s --part %s\n\n", program_, slot.wanted.part->name);
+      return;
+    }
     std::printf("again: %s --replay %s %s %llu %s\n\n", program_, slot.wanted.part->name,
                 kind_name(plan.kind), static_cast<unsigned long long>(plan.position),
                 plan.lasting ? "on" : "once");
@@ -331,7 +339,8 @@ std::size_t run_all(Runner& runner, const Parts& parts, const std::string& folde
                   static_cast<unsigned long long>(board.calls), positions.size());
       for (const std::uint64_t position : positions) {
         for (const bool lasting : {false, true}) {
-          runner.run({part, {static_cast<Kind>(kind), position, lasting}});
+          const std::uint64_t site = part->by_stack && !all ? sites[position - 1] : 0;
+          runner.run({part, {static_cast<Kind>(kind), position, lasting, site}});
           ++total;
         }
       }

@@ -40,10 +40,11 @@ struct Inside {
   ~Inside() { --inside; }
 };
 
-void read_stack(Stack& stack) {
+/// Reads the innermost frames, without this one and must_fail().
+[[gnu::noinline]] void read_stack(Stack& stack, std::size_t count = kFrames) {
   const Inside own;
   void* frames[kFrames + 2] = {};
-  backtrace(frames, kFrames + 2);
+  backtrace(frames, static_cast<int>(count) + 2);
   std::memcpy(stack.frames, frames + 2, sizeof stack.frames);
 }
 
@@ -55,17 +56,29 @@ std::uint64_t hash_of(const Stack& stack) {
   return hash;
 }
 
+[[gnu::always_inline]] inline std::uint64_t site_here() {
+  Stack stack;
+  read_stack(stack, notes.frames);
+  return hash_of(stack);
+}
+
+bool reaches_position(std::uint64_t number) {
+  return plan.position != 0 && (plan.lasting ? number >= plan.position : number == plan.position);
+}
+
+/// The calls of different threads come in any order.
+[[gnu::always_inline]] inline bool reaches_site() {
+  if (failed.load(std::memory_order_relaxed) > 0) return plan.lasting;
+  static std::atomic<bool> found{false};
+  return site_here() == plan.site && !found.exchange(true);
+}
+
 /// Counts a call and decides about it.
 [[gnu::noinline]] bool must_fail(Kind kind) {
   if (!armed.load(std::memory_order_acquire) || inside > 0 || plan.kind != kind) return false;
   const std::uint64_t number = counted.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (notes.sites != nullptr && number <= notes.most_sites) {
-    Stack stack;
-    read_stack(stack);
-    notes.sites[number - 1] = hash_of(stack);
-  }
-  if (plan.position == 0 || number < plan.position) return false;
-  if (number > plan.position && !plan.lasting) return false;
+  if (notes.sites != nullptr && number <= notes.most_sites) notes.sites[number - 1] = site_here();
+  if (plan.site != 0 ? !reaches_site() : !reaches_position(number)) return false;
   if (failed.fetch_add(1, std::memory_order_relaxed) == 0 && notes.failed != nullptr) {
     read_stack(*notes.failed);
   }

@@ -27,6 +27,7 @@ struct Plan {
   Kind kind;
   std::uint64_t position;
   bool lasting;
+  std::uint64_t site = 0;  ///< not 0: the first call with this hash of its stack, at any position
 };
 
 /// What is learned meanwhile. In memory that parent and child share; null members are not filled.

@@ -104,8 +104,14 @@ class Rank {
     sum.region = theirs;
     sum.reduction.type = WEIR_NUMBER_INT64;
     constexpr unsigned kOfStream = kOfOther | only(WEIR_STATUS_POISONED);
+    // The first message has arrived when its receive begins; the second may come before or later.
     return took(weir_stream_send(stream, all, other_, 1, buffer, own, nullptr), "stream_send") &&
+           took(weir_stream_synchronize(stream, kLong), "stream_synchronize", kOfStream) &&
+           took(weir_fabric_barrier(fabric_, kLong), "fabric_barrier") &&
            took(weir_stream_receive(stream, all, other_, 1, buffer, theirs, nullptr),
+                "stream_receive") &&
+           took(weir_stream_send(stream, all, other_, 2, buffer, own, nullptr), "stream_send") &&
+           took(weir_stream_receive(stream, all, other_, 2, buffer, theirs, nullptr),
                 "stream_receive") &&
            took(weir_stream_collective(stream, all, &sum, nullptr), "stream_collective") &&
            took(weir_stream_synchronize(stream, kLong), "stream_synchronize", kOfStream) &&

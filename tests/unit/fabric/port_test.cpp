@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -588,6 +589,32 @@ TEST(Port, SlowMemoryCommit_DoesNotBlockOtherThreadsOfThePort) {
     if (port.rank() == 1) return;
     EXPECT_FALSE(there.exchange(true));
     allocating.join();
+  };
+  test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
+}
+
+/// Has no memory for a wait the first time that it is told of one.
+class ForgetfulLink final : public test::ForwardingLink {
+ public:
+  ForgetfulLink(std::unique_ptr<Link> link, std::atomic<int>& told)
+      : ForwardingLink(std::move(link)), told_(told) {}
+  std::optional<std::string> idle(IdleWait&, std::uint64_t) override {
+    if (told_++ == 0) throw std::bad_alloc();
+    return std::nullopt;
+  }
+
+ private:
+  std::atomic<int>& told_;
+};
+
+/// The caller may have an operation in flight, whose result goes to its stack.
+TEST(Port, NoMemoryToReportAWait_TheWaitGoesOn) {
+  InprocHub hub(1, 0);
+  std::atomic<int> told{0};
+  std::vector<std::unique_ptr<Link>> links;
+  links.push_back(std::make_unique<ForgetfulLink>(hub.link(0), told));
+  const auto program = [&](Port& port) {
+    EXPECT_NO_THROW(port.wait_until([&] { return told > 0; }, -1, "the link to be told"));
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
