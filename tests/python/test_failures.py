@@ -476,7 +476,9 @@ INTERRUPTED = """
     import numpy as np
     import weir
     never = threading.Event()
+    main_waits = True
     def block(part):
+        while not main_waits: time.sleep(0)
         try:
             print("running\\n", end="", flush=True)
             never.wait(60)
@@ -547,9 +549,13 @@ def test_after_an_interrupt_closing_does_not_wait_for_a_kernel(thing):
         main()
     except KeyboardInterrupt:
         print("interrupted", flush=True)"""
+    # The kernel reads main_waits while it holds the interpreter's lock, which the main thread, having
+    # set it, gives back in the wait.
     program = run_program(INTERRUPTED.format(
-        kernel="block", opened="for runtime in [weir.Runtime('host:cores=1')]:",
-        waits=f"try: stream.synchronize()\n            finally: {thing}.close()", call=call))
+        kernel="block",
+        opened="globals()['main_waits'] = False\n        for runtime in [weir.Runtime('host:cores=1')]:",
+        waits=f"""try: globals()['main_waits'] = True; stream.synchronize()
+            finally: {thing}.close()""", call=call))
     assert program.stdout.readline() == "running\n"
     program.send_signal(signal.SIGINT)
     output, errors = program.communicate(timeout=30)

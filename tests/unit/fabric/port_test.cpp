@@ -593,28 +593,28 @@ TEST(Port, SlowMemoryCommit_DoesNotBlockOtherThreadsOfThePort) {
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
 
-/// Has no memory for a wait the first time that it is told of one.
+/// Has no memory for the first wait that is reported to it.
 class ForgetfulLink final : public test::ForwardingLink {
  public:
-  ForgetfulLink(std::unique_ptr<Link> link, std::atomic<int>& told)
-      : ForwardingLink(std::move(link)), told_(told) {}
+  ForgetfulLink(std::unique_ptr<Link> link, std::atomic<int>& reports)
+      : ForwardingLink(std::move(link)), reports_(reports) {}
   std::optional<std::string> idle(IdleWait&, std::uint64_t) override {
-    if (told_++ == 0) throw std::bad_alloc();
+    if (reports_++ == 0) throw std::bad_alloc();
     return std::nullopt;
   }
 
  private:
-  std::atomic<int>& told_;
+  std::atomic<int>& reports_;
 };
 
 /// The caller may have an operation in flight, whose result goes to its stack.
 TEST(Port, NoMemoryToReportAWait_TheWaitGoesOn) {
   InprocHub hub(1, 0);
-  std::atomic<int> told{0};
+  std::atomic<int> reports{0};
   std::vector<std::unique_ptr<Link>> links;
-  links.push_back(std::make_unique<ForgetfulLink>(hub.link(0), told));
+  links.push_back(std::make_unique<ForgetfulLink>(hub.link(0), reports));
   const auto program = [&](Port& port) {
-    EXPECT_NO_THROW(port.wait_until([&] { return told > 0; }, -1, "the link to be told"));
+    EXPECT_NO_THROW(port.wait_until([&] { return reports > 0; }, -1, "a report"));
   };
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
