@@ -1,5 +1,6 @@
 // Memory of actions in flight, and allocations of actions in steady state.
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 
@@ -62,7 +63,7 @@ class Subject {
         gate_(runtime_.kernel("gate", [this](weir::Call&) { open_.wait(false); })),
         buffer_(runtime_.buffer(cells * cell_bytes)),
         place_(runtime_.domain(0).place()),
-        stream_(place_.stream()) {}
+        stream_(place_.stream({.max_in_flight = SIZE_MAX})) {}
 
   /// Enqueues `actions` actions, each with a region to read and write and one to read.
   void enqueue(long actions) const {

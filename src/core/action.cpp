@@ -4,9 +4,11 @@
 
 namespace weir::rt {
 
-void Action::grow_spill(std::size_t bytes) {
-  spill = std::make_unique<std::byte[]>(bytes);
-  spill_bytes = static_cast<std::uint32_t>(bytes);
+void Action::reserve_spill(std::size_t bytes) {
+  reserve_extras();
+  if (bytes <= extras->spill_bytes) return;
+  extras->spill = std::make_unique<std::byte[]>(bytes);
+  extras->spill_bytes = static_cast<std::uint32_t>(bytes);
 }
 
 void Action::drop_events() noexcept {

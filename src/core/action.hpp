@@ -97,6 +97,8 @@ struct ActionTimes {
 struct ActionExtras {
   static constexpr std::size_t kNameBytes = 32;
 
+  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit into the action
+  std::uint32_t spill_bytes = 0;
   ActionTimes times{};                ///< set if the action is `traced` or `timed`
   std::uint64_t task = 0;             ///< number of the task, in a task queue with several places
   std::uint16_t worker = 0;           ///< worker that ran the action, for the trace
@@ -156,12 +158,15 @@ struct ActionTraits {
 /// shared. One core writes it and another reads it, so the layout saves cache lines: fields that
 /// every action uses come first; rarely used fields come last and keep their values between uses.
 struct alignas(64) Action : Message {
-  static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + 4 * sizeof(weir_scalar);
+  static constexpr std::size_t kInlineBytes = 3 * sizeof(Operand) + sizeof(weir_scalar);
+  /// Which arguments are in `extras`.
+  enum class Spilled : std::uint8_t { none, all_but_operands, all };
 
   ActionKind kind = ActionKind::compute;
   DrainFate fate = DrainFate::open;  ///< of a drain; guarded by `event`
   ActionTraits traits;
-  bool spilled = false;  ///< arguments are in `spill`
+  Spilled spilled = Spilled::none;
+  weir_status status : 8 = WEIR_STATUS_OK;
   EventState event;
   union {
     const KernelCode* code = nullptr;  ///< code of a compute action
@@ -179,14 +184,11 @@ struct alignas(64) Action : Message {
   sys::Plain<Action*> next = nullptr;  ///< link of the engine's lists
   Successors successors;
   FailureRef failure;  ///< before it runs: the earliest failure of its predecessors; then its own
-  weir_status status = WEIR_STATUS_OK;
   std::uint32_t pending = 0;              ///< number of incomplete predecessors and events
+  std::uint32_t slot = 0;                 ///< index in the pool
   sys::Plain<Waiter*> waiters = nullptr;  ///< waiters of `event`, guarded by it
-  std::unique_ptr<std::byte[]> spill;     ///< arguments that do not fit inline; kept for reuse
-  std::uint32_t spill_bytes = 0;
-  std::uint32_t slot = 0;                ///< index in the pool
-  Executor* stream = nullptr;            ///< of the stream whose slot it is
-  std::unique_ptr<ActionExtras> extras;  ///< kept for reuse
+  Executor* stream = nullptr;             ///< of the stream whose slot it is
+  std::unique_ptr<ActionExtras> extras;   ///< kept for reuse
 
   /// An id is (serial number of the stream, position in the stream), both from 1. Valid until the
   /// event is closed.
@@ -197,18 +199,18 @@ struct alignas(64) Action : Message {
   }
 
   std::span<Operand> operands() noexcept {
-    return {std::launder(reinterpret_cast<Operand*>(arguments())), operand_count};
+    std::byte* const start =
+        spilled == Spilled::all ? extras->spill.get() : inline_arguments.data();
+    return {std::launder(reinterpret_cast<Operand*>(start)), operand_count};
   }
   std::span<const Operand> operands() const noexcept {
     return const_cast<Action*>(this)->operands();
   }
   std::span<weir_scalar> scalars() noexcept {
-    std::byte* const start = arguments() + operand_count * sizeof(Operand);
-    return {std::launder(reinterpret_cast<weir_scalar*>(start)), scalar_count};
+    return {std::launder(reinterpret_cast<weir_scalar*>(after_operands())), scalar_count};
   }
   std::span<EventWait> events() noexcept {
-    std::byte* const start =
-        arguments() + operand_count * sizeof(Operand) + scalar_count * sizeof(weir_scalar);
+    std::byte* const start = after_operands() + scalar_count * sizeof(weir_scalar);
     return {std::launder(reinterpret_cast<EventWait*>(start)), event_count};
   }
 
@@ -239,11 +241,14 @@ struct alignas(64) Action : Message {
 
   /// Sets the argument counts and allocates memory for the arguments. Throws std::bad_alloc.
   void reserve(std::size_t operand_room, std::size_t scalar_room, std::size_t event_room) {
-    const std::size_t bytes = operand_room * sizeof(Operand) + scalar_room * sizeof(weir_scalar) +
-                              event_room * sizeof(EventWait);
-    spilled = bytes > kInlineBytes;
-    if (spilled && bytes > spill_bytes) [[unlikely]]
-      grow_spill(bytes);
+    const std::size_t of_operands = operand_room * sizeof(Operand);
+    const std::size_t others = scalar_room * sizeof(weir_scalar) + event_room * sizeof(EventWait);
+    spilled = Spilled::none;
+    if (of_operands + others > kInlineBytes) [[unlikely]] {
+      const bool all = of_operands > kInlineBytes;
+      reserve_spill(all ? of_operands + others : others);
+      spilled = all ? Spilled::all : Spilled::all_but_operands;
+    }
     operand_count = static_cast<std::uint16_t>(operand_room);
     scalar_count = static_cast<std::uint8_t>(scalar_room);
     event_count = static_cast<std::uint16_t>(event_room);
@@ -287,8 +292,12 @@ struct alignas(64) Action : Message {
   std::uint64_t bytes() const noexcept;
 
  private:
-  std::byte* arguments() noexcept { return spilled ? spill.get() : inline_arguments.data(); }
-  void grow_spill(std::size_t bytes);
+  std::byte* after_operands() noexcept {
+    if (spilled == Spilled::all_but_operands) [[unlikely]]
+      return extras->spill.get();
+    return reinterpret_cast<std::byte*>(operands().data() + operand_count);
+  }
+  void reserve_spill(std::size_t bytes);
   void drop_events() noexcept;
 };
 

@@ -189,8 +189,8 @@ double bytes_of_task(const char* domains) {
   return bytes;
 }
 
-TEST(InFlight, PendingTask_TakesLessThan350Bytes) {
-  EXPECT_LT(bytes_of_task("host:cores=1"), 350);
+TEST(InFlight, PendingTask_TakesAtMost270Bytes) {
+  EXPECT_LE(bytes_of_task("host:cores=1"), 270);
   EXPECT_LE(bytes_of_task("host:cores=1,sim:cores=1,latency_us=0"), 256);
 }
 #endif
