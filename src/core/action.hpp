@@ -136,6 +136,19 @@ struct Ticket {
   std::uint64_t id() const noexcept { return event.id(); }
 };
 
+/// A weir_status in a byte. A bit-field would be read together with its neighbours.
+class StatusByte {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor,hicpp-explicit-conversions): it is a status
+  constexpr StatusByte(weir_status status = WEIR_STATUS_OK) noexcept
+      : value_(static_cast<std::uint8_t>(status)) {}
+  constexpr operator weir_status() const noexcept { return static_cast<weir_status>(value_); }
+  // NOLINTEND(google-explicit-constructor,hicpp-explicit-conversions)
+
+ private:
+  std::uint8_t value_;
+};
+
 /// What the producer says of an action. Constant once the action is enqueued.
 struct ActionTraits {
   static constexpr std::uint8_t kDefaultPriorityClass = 1;
@@ -166,7 +179,7 @@ struct alignas(64) Action : Message {
   DrainFate fate = DrainFate::open;  ///< of a drain; guarded by `event`
   ActionTraits traits;
   Spilled spilled = Spilled::none;
-  weir_status status : 8 = WEIR_STATUS_OK;
+  StatusByte status;
   EventState event;
   union {
     const KernelCode* code = nullptr;  ///< code of a compute action
