@@ -5,10 +5,15 @@
 namespace weir::rt {
 
 void Action::reserve_spill(std::size_t bytes) {
-  reserve_extras();
+  if (!extras) extras = std::make_unique<ActionExtras>();
   if (bytes <= extras->spill_bytes) return;
   extras->spill = std::make_unique<std::byte[]>(bytes);
   extras->spill_bytes = static_cast<std::uint32_t>(bytes);
+}
+
+void Action::make_record() {
+  if (!extras) extras = std::make_unique<ActionExtras>();
+  extras->record = std::make_unique<ActionRecord>();
 }
 
 void Action::drop_events() noexcept {
@@ -17,7 +22,7 @@ void Action::drop_events() noexcept {
 }
 
 const char* Action::label() const noexcept {
-  if (traits.named) return extras->name.data();
+  if (traits.named) return record().name.data();
   switch (kind) {
     case ActionKind::compute: return code->kernel->name().c_str();
     case ActionKind::transfer: {

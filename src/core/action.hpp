@@ -93,16 +93,21 @@ struct ActionTimes {
   std::int64_t enqueued, ready, started, ended;
 };
 
-/// Data that only few actions have.
-struct ActionExtras {
+/// For the trace, for waiters that receive times, and of a task. Few actions have it.
+struct ActionRecord {
   static constexpr std::size_t kNameBytes = 32;
 
-  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit into the action
-  std::uint32_t spill_bytes = 0;
   ActionTimes times{};                ///< set if the action is `traced` or `timed`
   std::uint64_t task = 0;             ///< number of the task, in a task queue with several places
   std::uint16_t worker = 0;           ///< worker that ran the action, for the trace
   std::array<char, kNameBytes> name;  ///< set if `named`
+};
+
+/// Data that only few actions have.
+struct ActionExtras {
+  std::unique_ptr<std::byte[]> spill;  ///< arguments that do not fit into the action
+  std::unique_ptr<ActionRecord> record;
+  std::uint32_t spill_bytes = 0;
 };
 
 /// The part of an action or a task that an event refers to. Any thread may use it.
@@ -158,7 +163,7 @@ struct ActionTraits {
   bool timed : 1 = false;          ///< waiters of its event receive its times
   bool clears_poison : 1 = false;  ///< a transfer that clears the poison of its target
   bool non_ordering : 1 = false;   ///< a sync by the program: no later action depends on it
-  bool named : 1 = false;          ///< `extras` has the action's name
+  bool named : 1 = false;          ///< the record has the action's name
   /// Ready compute actions with a lower value go first.
   std::uint8_t priority_class : 2 = kDefaultPriorityClass;
   bool has_event = false;     ///< the program or a queue has its event
@@ -234,11 +239,13 @@ struct alignas(64) Action : Message {
   }
 
   EventSlot event_slot() noexcept { return {event, waiters}; }
-  ActionTimes& times() noexcept { return extras->times; }
-  /// Allocates `extras` if necessary. Throws std::bad_alloc.
-  void reserve_extras() {
-    if (!extras) [[unlikely]]
-      extras = std::make_unique<ActionExtras>();
+  ActionRecord& record() noexcept { return *extras->record; }
+  const ActionRecord& record() const noexcept { return *extras->record; }
+  ActionTimes& times() noexcept { return record().times; }
+  /// Allocates the record if necessary. Throws std::bad_alloc.
+  void reserve_record() {
+    if (!extras || !extras->record) [[unlikely]]
+      make_record();
   }
 
   /// Decides the fate of the drain with this id, if it is in the slot and open. Returns whether it
@@ -289,12 +296,12 @@ struct alignas(64) Action : Message {
     if (event_count > 0) drop_events();
   }
 
-  /// Copies the name, cut to ActionExtras::kNameBytes - 1 bytes. Throws std::bad_alloc.
+  /// Copies the name, cut to ActionRecord::kNameBytes - 1 bytes. Throws std::bad_alloc.
   void set_name(const char* text) {
-    constexpr std::size_t kMost = ActionExtras::kNameBytes - 1;
-    reserve_extras();
-    std::strncpy(extras->name.data(), text, kMost);
-    extras->name[kMost] = '\0';
+    constexpr std::size_t kMost = ActionRecord::kNameBytes - 1;
+    reserve_record();
+    std::strncpy(record().name.data(), text, kMost);
+    record().name[kMost] = '\0';
     traits.named = true;
   }
 
@@ -311,6 +318,7 @@ struct alignas(64) Action : Message {
     return reinterpret_cast<std::byte*>(operands().data() + operand_count);
   }
   void reserve_spill(std::size_t bytes);
+  void make_record();
   void drop_events() noexcept;
 };
 

@@ -22,7 +22,7 @@ struct CancellationWatermark {
 
   bool covers(const Action& action) const noexcept {
     if (until == nullptr || action.kind != ActionKind::compute) return false;
-    return (by_task ? action.extras->task : action.sequence()) <= until->load();
+    return (by_task ? action.record().task : action.sequence()) <= until->load();
   }
 };
 

@@ -294,7 +294,7 @@ void Place::finish(Worker& worker, Job& job, Outcome outcome) noexcept {
   if (action.traits.traced || action.traits.timed) {
     action.times().started = job.started_ns;
     action.times().ended = job.ended_ns;
-    action.extras->worker = static_cast<std::uint16_t>(worker.index);
+    action.record().worker = static_cast<std::uint16_t>(worker.index);
   }
   if (outcome.status == WEIR_STATUS_POISONED) [[unlikely]] {
     action.status = WEIR_STATUS_POISONED;  // the failure is the predecessor's

@@ -17,7 +17,7 @@ class RunningActions {
  public:
   struct Entry {
     unsigned worker = 0;
-    std::array<char, ActionExtras::kNameBytes> label{};
+    std::array<char, ActionRecord::kNameBytes> label{};
     std::uint64_t id = 0;  ///< id of the action; 0: none
     std::int64_t since_ns = 0;
   };

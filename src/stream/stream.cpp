@@ -71,7 +71,7 @@ weir_event Stream::enqueue(ActionKind kind, bool with_event, Fill&& fill,
     try {
       fill(action);
       if (action.traits.traced || action.traits.timed) [[unlikely]]
-        action.reserve_extras();
+        action.reserve_record();
       if (!builder_.record(action)) [[unlikely]] {
         action.recycle();
         actions_.undo_take(action);
@@ -123,8 +123,8 @@ weir_event Stream::compute_after(const weir_compute& compute, std::span<const we
   return enqueue(ActionKind::compute, true, [&](Action& action) {
     builder_.fill_compute(action, compute, events);
     action.traits.timed = timed;
-    action.reserve_extras();
-    action.extras->task = number;
+    action.reserve_record();
+    action.record().task = number;
     watcher.action = &action;
     watcher.next = nullptr;
     action.waiters = &watcher;  // no other thread has the event yet

@@ -85,7 +85,7 @@ void StreamTracer::note_end(Action& action) noexcept {
                      .track = incoming ? domain.track_in
                               : moved  ? domain.track_out
                                        : place_.track(),
-                     .core = action.extras->worker,
+                     .core = action.record().worker,
                      .cores = cores_of(action),
                      .kind = action.kind == ActionKind::compute ? trace::Kind::compute
                              : moved                            ? trace::Kind::transfer

@@ -192,7 +192,7 @@ void BoundTasks::on_end(Waiter& waiter, weir_status status, const FailureRef& fa
   bound.task->ticket->status = status;
   bound.task->ticket->failure = failure;
   if (status == WEIR_STATUS_OK && bound.timed) {
-    bound.run_ns = bound.action->extras->times.ended - bound.action->extras->times.started;
+    bound.run_ns = bound.action->record().times.ended - bound.action->record().times.started;
   }
   bound.next = list.completed_.load();
   while (!list.completed_.compare_exchange_weak(bound.next, &bound)) {
