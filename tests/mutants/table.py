@@ -223,7 +223,7 @@ MUTANTS = [
            "    parking_.park();\n  }",
            "  parking_.prepare();\n  feed_.about_to_block();\n  parking_.park();"),
     Mutant("a cancelled task that has a place runs", "src/stream/cancellation.hpp",
-           "return (by_task ? action.extras->task : action.sequence()) <= until->load();", "return false;",
+           "return (by_task ? action.record().task : action.sequence()) <= until->load();", "return false;",
            STREAM),
     Mutant("priorities of ready actions are ignored", "src/core/action_lists.hpp",
            "? computes_[action.traits.priority_class] :",
