@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "../support/sanitizers.h"
 #include "check.h"
 
 enum { THREADS = 4, ROUNDS = 200 };
@@ -65,7 +66,7 @@ static void one_life(void) {
 }
 
 static void no_more_threads(void) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(WEIR_ADDRESS_SANITIZER) && !defined(WEIR_THREAD_SANITIZER)
   HSTR_CPU_MASK mask;
   HSTR_LOG_DOM domain;
   HSTR_OVERLAP_TYPE overlap;

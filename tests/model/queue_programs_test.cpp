@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "../support/sanitizers.h"
 #include "hang_guard.hpp"
 #include "queue_corpus.hpp"
 #include "queue_shrink.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 using model::setting;
 
-#ifdef __SANITIZE_THREAD__
+#ifdef WEIR_THREAD_SANITIZER
 constexpr std::uint64_t kPrograms = 1000;
 #else
 constexpr std::uint64_t kPrograms = 3000;

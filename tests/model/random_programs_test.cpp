@@ -20,13 +20,14 @@
 #include "fleet.hpp"
 #include "hang_guard.hpp"
 #include "platforms.hpp"
+#include "sanitizers.h"
 #include "settings.hpp"
 #include "shrink.hpp"
 
 namespace weir::model {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(WEIR_ADDRESS_SANITIZER) || defined(WEIR_THREAD_SANITIZER)
 constexpr std::uint64_t kPrograms = 20'000;
 #else
 constexpr std::uint64_t kPrograms = 100'000;
