@@ -35,21 +35,31 @@ fi
 
 sources() {
   /usr/bin/python3 - "$build/compile_commands.json" "$@" <<'END'
-import json, os, sys
+import json, os, re, sys
 root, build = os.getcwd(), os.path.dirname(sys.argv[1])
-folders = tuple(folder + "/" for folder in sys.argv[2:])
+folders = tuple(folder.rstrip("/") + "/" for folder in sys.argv[2:])
+def parts(name):  # of joined sources, those that they include
+    if not name.startswith(build + "/"):
+        return [os.path.relpath(name, root)]
+    included = re.findall(r'#include "(/.*)"', open(name).read())
+    return [os.path.relpath(name, build), *(os.path.relpath(each, root) for each in included)]
 def inside(name):
-    joined = name.startswith(build + "/")
-    return os.path.relpath(name, build if joined else root).startswith(folders)
+    return any(part.startswith(folders) for part in parts(name))
 names = {entry["file"] for entry in json.load(open(sys.argv[1]))}
-print("\n".join(sorted(name for name in names if inside(name))))
+print("\n".join(sorted(name for name in names if os.path.exists(name) and inside(name))))
 END
 }
 
 # Clang does not know some of the options of g++. It speaks only of files with findings.
 tidy='said="$(clang-tidy-16 -p "$0" --quiet --extra-arg=-Wno-unknown-warning-option \
   --extra-arg=-Wno-ignored-optimization-argument "$1" 2>&1)" || { echo "$said"; exit 1; }'
-sources "$@" | xargs -r -P "$(nproc)" -n 1 sh -c "$tidy" "$build" || failed="$failed clang-tidy"
+names="$(sources "$@")"
+if [ -n "$names" ]; then
+  echo "$names" | xargs -P "$(nproc)" -n 1 sh -c "$tidy" "$build" || failed="$failed clang-tidy"
+else
+  echo "lint: no source is in $*" >&2
+  failed="$failed sources"
+fi
 
 if [ -n "$failed" ]; then
   echo "lint: failed:$failed" >&2
