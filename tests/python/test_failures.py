@@ -478,7 +478,7 @@ INTERRUPTED = """
     never = threading.Event()
     main_waits = True
     def block(part):
-        while not main_waits: time.sleep(0)
+        while not main_waits: pass
         try:
             print("running\\n", end="", flush=True)
             never.wait(60)
@@ -550,7 +550,8 @@ def test_after_an_interrupt_closing_does_not_wait_for_a_kernel(thing):
     except KeyboardInterrupt:
         print("interrupted", flush=True)"""
     # The kernel reads main_waits while it holds the interpreter's lock, which the main thread, having
-    # set it, gives back in the wait.
+    # set it, gives back in the wait. An event would let the kernel go on before the wait: its set()
+    # is a call, after which the interpreter may change threads.
     program = run_program(INTERRUPTED.format(
         kernel="block",
         opened="globals()['main_waits'] = False\n        for runtime in [weir.Runtime('host:cores=1')]:",
