@@ -68,7 +68,8 @@ std::optional<double> value_of(const Json& figure, const std::string& reference)
   if (at == std::string::npos) {
     throw std::logic_error(fmt::format("'{}' names no point: write SERIES@POINT", reference));
   }
-  const Json& series = series_of(figure, reference.substr(0, at));
+  const std::string name = reference.substr(0, at);  // GCC 14 warns of a temporary here
+  const Json& series = series_of(figure, name);
   const auto index = index_of(figure, series, reference.substr(at + 1));
   if (!index || series.at("values")[*index].is_null()) return std::nullopt;
   return series.at("values")[*index].get<double>();
