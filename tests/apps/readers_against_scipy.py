@@ -503,7 +503,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="seed of every random choice")
     options = parser.parse_args()
 
-    warnings.simplefilter("ignore", np.ComplexWarning)
+    warnings.simplefilter("ignore", getattr(np, "exceptions", np).ComplexWarning)
     reader = Reader(options.driver)
     with tempfile.TemporaryDirectory() as folder:
         different = compare_good(reader, options, folder) + compare_odd(reader, options, folder)

@@ -146,7 +146,7 @@ const Registration rusticl({
          {"Portable.GroupsWith96KiBOfSharedMemory_ReverseTheirElements",
           "groups of the device share 32 KiB at most"},
          {"Portable.SharedMemoryAboveTheLimit_ErrorNamesKernelAndBytes",
-          "the driver counts the shared memory of a group twice (Mesa 22.3)"}}),
+          "the driver counts the shared memory of a group twice (Mesa 22.3, not 25.0)", true}}),
     .missing = missing_rusticl,
 });
 

@@ -36,6 +36,7 @@ inline std::atomic<bool> holding{false};
 struct Exception {
   std::string tests;
   std::string reason;
+  bool may_pass = false;  ///< with some versions of a driver
 };
 
 /// A way to open one kind of device.

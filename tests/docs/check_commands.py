@@ -229,6 +229,7 @@ def environment(tool, scratch):
     return os.environ | {
         "PATH": path, "XDG_CACHE_HOME": str(scratch / "cache"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # the same for Open MPI 5
         "WEIR_RANK_CORES": "all"}
 
 
