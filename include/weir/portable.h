@@ -112,7 +112,17 @@ typedef ulong weir_u64;
 #define WEIR_RESTRICT restrict
 #define WEIR_FUNCTION static inline
 #define WEIR_CONSTANT constant
+#if defined(WEIR_LOCAL_BYTES) && defined(__clang_major__) && __clang_major__ >= 15
+/* PoCL 6 ends the process when an array is larger than the memory of a group. The compiler's
+ * message has both sizes. */
+#define WEIR_SHARED(T, v, n)                                               \
+  _Static_assert(sizeof(T) * (n) <= WEIR_LOCAL_BYTES, "shared array " #v   \
+                                                      " is too large for " \
+                                                      "the device");       \
+  local T v[n]
+#else
 #define WEIR_SHARED(T, v, n) local T v[n]
+#endif
 #define WEIR_BARRIER_() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 
 #define WEIR_LOCAL_X ((int)get_local_id(0))

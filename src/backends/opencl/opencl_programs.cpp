@@ -17,8 +17,6 @@ namespace weir::rt {
 
 namespace {
 
-constexpr const char* kOptions = "-cl-std=CL1.2";
-
 template <class T>
 T kernel_fact(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what) noexcept {
   T value{};
@@ -137,6 +135,8 @@ OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context
       keeps_binaries_(!facts.caches_kernels),
       context_(context),
       device_(device),
+      options_(fmt::format("-cl-std=CL1.2 -DWEIR_LOCAL_BYTES={}",
+                           opencl_fact<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE))),
       cache_("kernels") {}
 
 Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
@@ -280,7 +280,7 @@ OpenClPrograms::Built OpenClPrograms::build(const KernelSource& source) {
 /// Returns a built program: a loaded one, from the cache, or built now. Throws Error.
 cl_program OpenClPrograms::program_of(const KernelSource& source) {
   const std::string text = text_of(source);
-  const std::string key = cache_key(fmt::format("{}\n{}\n{}", device_name_, kOptions, text));
+  const std::string key = cache_key(fmt::format("{}\n{}\n{}", device_name_, options_, text));
   OpenClProgram& program = programs_[key];
   if (program.get() == nullptr) {
     const auto binary = keeps_binaries_ ? cache_.read(key) : std::nullopt;
@@ -299,7 +299,7 @@ OpenClProgram OpenClPrograms::compile(const KernelSource& source, const std::str
   cl_int code = CL_SUCCESS;
   OpenClProgram program(cl.clCreateProgramWithSource(context_, 1, &address, nullptr, &code));
   check_opencl(code, fmt::format("no program for kernel '{}'", source.entry));
-  code = cl.clBuildProgram(program.get(), 1, &device_, kOptions, nullptr, nullptr);
+  code = cl.clBuildProgram(program.get(), 1, &device_, options_.c_str(), nullptr, nullptr);
   if (code == CL_OUT_OF_HOST_MEMORY) check_opencl(code, "compiling");
   if (code != CL_SUCCESS) {
     fail(WEIR_STATUS_KERNEL_ERROR, "kernel '{}' of {} does not compile for {}: {}", source.entry,
@@ -317,7 +317,7 @@ OpenClProgram OpenClPrograms::load(const std::string& binary) const {
   OpenClProgram program(
       cl.clCreateProgramWithBinary(context_, 1, &device_, &bytes, &address, &state, &code));
   if (code != CL_SUCCESS || state != CL_SUCCESS) return {};
-  code = cl.clBuildProgram(program.get(), 1, &device_, kOptions, nullptr, nullptr);
+  code = cl.clBuildProgram(program.get(), 1, &device_, options_.c_str(), nullptr, nullptr);
   return code == CL_SUCCESS ? std::move(program) : OpenClProgram();
 }
 
@@ -345,6 +345,10 @@ std::string OpenClPrograms::log_of(cl_program program) const {
   cl.clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, bytes, text.data(), nullptr);
   const std::size_t end = text.find_last_not_of(std::string_view(" \n\0", 3));
   text.resize(end == std::string::npos ? 0 : end + 1);
+  // PoCL's Clang adds a place in a file of its cache to each place within a macro.
+  for (std::size_t at = 0; (at = text.find(" <Spelling=", at)) != std::string::npos;) {
+    text.erase(at, text.find('>', at) + 1 - at);
+  }
   return text.empty() ? "its compiler does not say why" : text;
 }
 

@@ -68,6 +68,7 @@ class OpenClPrograms {
   const bool keeps_binaries_;
   const cl_context context_;
   const cl_device_id device_;
+  const std::string options_;  ///< of the compiler
   const Cache cache_;
   std::map<std::string, OpenClProgram> programs_;  ///< by hash of the source, which kernels share
   std::map<const KernelSource*, Built> built_;
