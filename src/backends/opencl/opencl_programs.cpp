@@ -124,6 +124,17 @@ std::string with_offsets(const KernelSource& source) {
 
 constexpr std::int64_t kLongestPriming = 1'000'000'000, kPrimingPoll = 20'000;
 
+/// Other drivers than PoCL refuse a kernel whose shared arrays are too large, and take the others
+/// of its source.
+std::string options_for(const OpenClDeviceInfo& facts, cl_device_id device) {
+  std::string options = "-cl-std=CL1.2";
+  if (facts.caches_kernels) {
+    options += fmt::format(" -DWEIR_LOCAL_BYTES={}",
+                           opencl_fact<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE));
+  }
+  return options;
+}
+
 }  // namespace
 
 OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context,
@@ -135,8 +146,7 @@ OpenClPrograms::OpenClPrograms(const OpenClDeviceInfo& facts, cl_context context
       keeps_binaries_(!facts.caches_kernels),
       context_(context),
       device_(device),
-      options_(fmt::format("-cl-std=CL1.2 -DWEIR_LOCAL_BYTES={}",
-                           opencl_fact<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE))),
+      options_(options_for(facts, device)),
       cache_("kernels") {}
 
 Outcome OpenClPrograms::enqueue(cl_command_queue queue, const Job& job,
