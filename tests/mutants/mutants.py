@@ -51,6 +51,14 @@ def check():
     return wrong == 0
 
 
+def parts_of(test):
+    """Divides "NAME=VALUE ... PROGRAM ARGUMENT ..." into {NAME: VALUE}, PROGRAM and ARGUMENTs."""
+    words = test.split()
+    settings = dict(word.split("=", 1) for word in words[:words.index(
+        next(word for word in words if "=" not in word))])
+    return [settings, *words[len(settings):]]
+
+
 def files_in(folder):
     """Returns the status of the files below a folder by their names there."""
     return {path.relative_to(folder): path.stat() for path in folder.rglob("*") if path.is_file()}
@@ -89,7 +97,7 @@ class Tree:
             check=True, stdout=subprocess.DEVNULL)
 
     def make(self, tests):
-        targets = sorted({test.split()[0] for test in tests})
+        targets = sorted({parts_of(test)[1] for test in tests})
         done = subprocess.run(
             ["cmake", "--build", self.build, "-j", self.jobs, "--target", *targets],
             capture_output=True, text=True)
@@ -97,12 +105,13 @@ class Tree:
 
     def test(self, test):
         """Returns (whether it failed, how that showed)."""
-        program, *arguments = test.split()
+        settings, program, *arguments = parts_of(test)
         limit = min(TEST_SECONDS, 60 + 5 * self.seconds.get(test, TEST_SECONDS))
         environment = dict(os.environ, WEIR_TEST_SHRINK="0", GTEST_FAIL_FAST="1",
                            XDG_CACHE_HOME=str(self.build / "cache" / program))
         if not program.startswith("unit_"):  # of these random programs are a small part
             environment["WEIR_TEST_PROGRAMS"] = str(PROGRAMS)
+        environment |= settings
         try:
             done = subprocess.run([self.build / "bin" / program, *arguments], env=environment,
                                   timeout=limit, capture_output=True, text=True, errors="replace")

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -45,11 +46,11 @@ double value_at(std::size_t operation, unsigned rank, std::size_t at) {
 class CollectiveOperation final : public ScheduledCollective {
  public:
   CollectiveOperation(CollectiveGroup& group, GroupPosition at, const PlannedCollective& planned,
-                      std::uint32_t number)
-      : ScheduledCollective(group.messages, schedule_of(planned, at), number),
+                      std::uint32_t number, bool combines = true)
+      : ScheduledCollective(group.messages, schedule_of(planned, at, combines), number),
         own(planned.count),
         all(planned.count * at.size),
-        scratch(schedule_of(planned, at).scratch_bytes / sizeof(double)) {}
+        scratch(schedule_of(planned, at, true).scratch_bytes / sizeof(double)) {}
 
   void start() { ScheduledCollective::start({bytes(own), bytes(all), bytes(scratch)}); }
   void await(Port& port) {
@@ -66,6 +67,12 @@ class CollectiveOperation final : public ScheduledCollective {
   }
   static std::byte* bytes(std::vector<double>& values) {
     return reinterpret_cast<std::byte*>(values.data());
+  }
+  static CollectiveSchedule schedule_of(const PlannedCollective& planned, GroupPosition at,
+                                        bool combines) {
+    CollectiveSchedule schedule = schedule_of(planned, at);
+    if (!combines) schedule.combine = [](auto&&...) { throw std::runtime_error("no sums today"); };
+    return schedule;
   }
   static CollectiveSchedule schedule_of(const PlannedCollective& planned, GroupPosition at) {
     const std::size_t size = planned.count * sizeof(double);
@@ -240,6 +247,24 @@ TEST(CollectiveSchedule, OneRankRefuses_TheOthersFailWithItsReason) {
       ASSERT_TRUE(port.barrier(kAMinute).ok());
     });
   }
+}
+
+/// Of many numbers each rank combines a part, which the others get in the next round.
+TEST(CollectiveSchedule, CombinationOfARankFails_TheOthersFailWithItsReason) {
+  InprocHub hub(3, 0);
+  on_ranks(hub, 3, ProgressBy::thread, [&](Port& port) {
+    CollectiveGroup group(port);
+    const GroupPosition at{port.rank(), port.ranks()};
+    CollectiveOperation operation(
+        group, at, {Collective::reduce, CollectiveCall::kAllRanks, 100'000}, 0, at.rank != 1);
+    operation.start();
+    operation.await(port);
+    EXPECT_EQ(operation.outcome.status,
+              at.rank == 1 ? WEIR_STATUS_KERNEL_ERROR : WEIR_STATUS_NETWORK_ERROR);
+    EXPECT_NE(operation.outcome.message.find("no sums today"), std::string::npos)
+        << operation.outcome.message;
+    ASSERT_TRUE(port.barrier(kAMinute).ok());
+  });
 }
 
 TEST(CollectiveSchedule, RankLeaves_OperationsOfTheOthersFail) {

@@ -218,6 +218,24 @@ TEST(Communicator, RanksCallDifferentOperations_BothAreNamedOnAllRanks) {
   });
 }
 
+/// Neither rank waits for the other: the message of the root is there before the other call.
+TEST(Communicator, MessageOfAnotherCallIsEarly_TheLaterCallNamesBoth) {
+  InprocHub hub(2, 0);
+  on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
+    World world(port);
+    std::vector<double> numbers(4);
+    if (port.rank() == 0) world.group.broadcast(0, bytes_in(numbers), kAMinute);
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    if (port.rank() == 1) {
+      const std::string why = thrown_by<Error>(
+          [&] { world.group.reduce(0, numbers_in(numbers, WEIR_NUMBER_DOUBLE), kAMinute); });
+      EXPECT_NE(why.find("calls sum of 4 doubles to rank 0"), std::string::npos) << why;
+      EXPECT_NE(why.find("calls broadcast of 32 bytes from rank 0"), std::string::npos) << why;
+    }
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
+  });
+}
+
 TEST(Communicator, ARankCouldNotMakeTheGroup_TheOthersFailAndNameIt) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
@@ -416,6 +434,45 @@ TEST(Communicator, EachOperationAndType_CombinesAsDefined) {
     EXPECT_EQ(result(mine, WEIR_FABRIC_OP_OR), 100 | 101 | 102);
     EXPECT_EQ(result(mine, WEIR_FABRIC_OP_XOR), 100 ^ 101 ^ 102);
   });
+}
+
+/// Functions x -> factor x + summand, one after the other: which comes first matters.
+struct Affine {
+  std::uint32_t factor = 1, summand = 0;
+  friend bool operator==(const Affine&, const Affine&) = default;
+  Affine then(const Affine& next) const {
+    return {factor * next.factor, summand * next.factor + next.summand};
+  }
+};
+
+Affine affine_of(unsigned rank, std::size_t i) {
+  return {static_cast<std::uint32_t>(2 * i + 3 + rank), static_cast<std::uint32_t>(i + 7 * rank)};
+}
+
+TEST(Communicator, FunctionThatDoesNotCommute_CombinesInTheOrderOfTheRanks) {
+  weir_reduction reduction = WEIR_REDUCTION_INIT;
+  reduction.size = sizeof(Affine);
+  reduction.combine = [](void* into, const void* values, std::size_t count, void*) {
+    auto* const left = static_cast<Affine*>(into);
+    const auto* const right = static_cast<const Affine*>(values);
+    for (std::size_t i = 0; i < count; ++i) left[i] = left[i].then(right[i]);
+  };
+  for (const std::size_t count : {std::size_t{5}, std::size_t{10'000}}) {
+    InprocHub hub(4, 0);
+    on_ranks(hub, 4, ProgressBy::hybrid, [&](Port& port) {
+      World world(port);
+      std::vector<Affine> own(count), expected(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        own[i] = affine_of(port.rank(), i);
+        for (unsigned rank = 0; rank < 4; ++rank) {
+          expected[i] = expected[i].then(affine_of(rank, i));
+        }
+      }
+      world.group.reduce(Communicator::kAllRanks, numbers_at(own.data(), count, reduction),
+                         kAMinute);
+      EXPECT_EQ(own, expected);
+    });
+  }
 }
 
 TEST(Combine, BitsOfFloatingPointNumbers_AreRefused) {

@@ -126,5 +126,22 @@ TEST(GroupHubs, EarlyMessagesBeyondTheLimit_SenderIsDropped) {
   });
 }
 
+TEST(GroupHubs, MessagesForARefusedNumber_AreNotKept) {
+  constexpr std::size_t kPiece = 4u << 20;
+  InprocHub network(2, 0);
+  on_ranks(network, 2, ProgressBy::hybrid, [&](Port& port) {
+    GroupHub hub(port, Channel::message, GroupHub::Numbering::given);
+    if (port.rank() == 1) hub.refuse(5);
+    ASSERT_TRUE(port.barrier(kHubPatience).ok());
+    const std::vector<std::byte> body(kPiece);
+    for (std::size_t sent = 0; port.rank() == 0 && sent <= GroupHub::kMostEarly; sent += kPiece) {
+      hub.send(1, 5, 7, 0, body);
+    }
+    EXPECT_TRUE(port.barrier(kHubPatience).ok());
+    EXPECT_TRUE(port.alive(1 - port.rank())) << port.why_lost(1 - port.rank());
+    EXPECT_TRUE(port.barrier(kHubPatience).ok());
+  });
+}
+
 }  // namespace
 }  // namespace weir::rt

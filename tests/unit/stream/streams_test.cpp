@@ -150,18 +150,42 @@ TEST(Streams, FreeHostCore_RunsStreamOfHighestPriorityFirst) {
   EXPECT_EQ(order, "hhhnnnlll");
 }
 
-// The device has all jobs before it starts any: virtual time stands still until a thread waits.
-TEST(Streams, SimulatedDevice_RunsStreamOfHighestPriorityFirst) {
-  const Runtime runtime(kVirtualCard);
+/// Returns the order in which a device with one core runs kernels of a low and of a high priority
+/// that were enqueued `patience` yields before the core is free.
+std::string order_of_priorities(const char* domains, int patience) {
+  Gate gate;
+  const Runtime runtime(domains);
   const Place place = runtime.domain(0).place();
+  const Stream first = place.stream();
   const Stream low = place.stream({.priority = -1}), high = place.stream({.priority = 1});
   std::string order;
   const Kernel note =
       runtime.kernel("note", [&order](const Call& call) { order += call.scalar<char>(0); });
+  if (patience > 0) gate.close(runtime, first);
   for (int i = 0; i < 3; ++i) low.compute(note, {}, {'l'});
   for (int i = 0; i < 3; ++i) high.compute(note, {}, {'h'});
+  for (int i = 0; i < patience; ++i) std::this_thread::yield();
+  gate.open();
   runtime.synchronize();
-  EXPECT_EQ(order, "hhhlll");
+  return order;
+}
+
+// The place has all actions before it starts any: virtual time stands still until a thread waits.
+TEST(Streams, VirtualDevice_RunsStreamOfHighestPriorityFirst) {
+  EXPECT_EQ(order_of_priorities(kVirtualCard, 0), "hhhlll");
+}
+
+// The device chooses, once it has all jobs; without priorities no patience is enough.
+TEST(Streams, DeviceThatOrdersItsJobs_RunsStreamOfHighestPriorityFirst) {
+  constexpr int kRuns = 10;  // by chance the order may be right
+  int right = 0;
+  for (int patience = 16; patience <= 1 << 16 && right < kRuns; patience *= 16) {
+    const auto is_right = [&] {
+      return order_of_priorities("sim:cores=1,latency_us=0,order=device", patience) == "hhhlll";
+    };
+    for (right = 0; right < kRuns && is_right();) ++right;
+  }
+  EXPECT_EQ(right, kRuns);
 }
 
 TEST(Streams, ReadersOfOneWriter_RunInEnqueueOrder) {
@@ -199,6 +223,39 @@ TEST(Streams, StreamsWaitingForOneEvent_ContinueInTheOrderOfTheirWaits) {
     const Stream& stream = streams.emplace_back(place.stream());
     stream.wait(event);
     stream.compute(note, {}, {letter});
+  }
+  gate.open();
+  runtime.synchronize();
+  EXPECT_EQ(order, "abcd");
+}
+
+TEST(Streams, CallbackEnqueuesWhileTheStreamIsDestroyed_ItsActionRunsFirst) {
+  for (const char* domains : {kVirtualCard, "sim:cores=1,clock=virtual,order=device"}) {
+    const Runtime runtime(domains);
+    const Place place = runtime.domain(0).place();
+    int runs = 0;
+    const Kernel count = runtime.kernel("count", [&runs](const Call&) { ++runs; });
+    {
+      const Stream stream = place.stream();
+      stream.compute(count, {}).on_complete([&, handle = stream.handle()](weir_status,
+                                                                          const char*) {
+        weir_compute more = WEIR_COMPUTE_INIT;
+        more.kernel = count.handle();
+        EXPECT_EQ(weir_stream_compute(handle, &more, nullptr), WEIR_STATUS_OK) << weir_last_error();
+      });
+    }
+    EXPECT_EQ(runs, 2) << domains;
+  }
+}
+
+TEST(Streams, CallbacksOfOneEvent_RunInTheOrderInWhichTheyWereSet) {
+  Gate gate;
+  const Runtime runtime("host:cores=1");
+  const Stream stream = runtime.domain(0).place().stream();
+  const Event event = gate.close(runtime, stream);
+  std::string order;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    event.on_complete([&order, letter](weir_status, const char*) { order += letter; });
   }
   gate.open();
   runtime.synchronize();
