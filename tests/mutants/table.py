@@ -169,7 +169,7 @@ MUTANTS = [
            "action.traits.elided = source.buffer == target.buffer && source.region() == target.region();"),
     Mutant("a copy forgets its last row", "src/backend/copy_bytes.cpp",
            "    std::memcpy(target + to.position(), source + from.position(), piece);\n",
-           "    if (left > piece || source_region.rows == 1) std::memcpy(target + to.position(), "
+           "    if (remaining > piece || source_region.rows == 1) std::memcpy(target + to.position(), "
            "source + from.position(), piece);\n"),
     Mutant("an event comes before the copy", "src/backends/sim/sim_link.cpp",
            "  copy_bytes(job.target.base, job.target.region, job.source.base, job.source.region);\n",
