@@ -13,6 +13,7 @@ again.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -54,9 +55,8 @@ def check():
 def parts_of(test):
     """Divides "NAME=VALUE ... PROGRAM ARGUMENT ..." into {NAME: VALUE}, PROGRAM and ARGUMENTs."""
     words = test.split()
-    settings = dict(word.split("=", 1) for word in words[:words.index(
-        next(word for word in words if "=" not in word))])
-    return [settings, *words[len(settings):]]
+    settings = list(itertools.takewhile(lambda word: "=" in word, words))
+    return [dict(each.split("=", 1) for each in settings), *words[len(settings):]]
 
 
 def files_in(folder):
