@@ -3,12 +3,15 @@
 //   remote_weir fetch-add [--count N]   on memory of a rank that computes: the median
 //   remote_weir action [--count N]      an empty action on its domain, one by one: the median
 //   remote_weir actions [--count N]     so many at once: for each
+//   remote_weir message [--count N]     8 bytes from a stream to one of the other rank, where the
+//                                       reply waits for them: so many and as many replies, for each
 //
 // With --network mpirun, mpirun starts the processes instead of weir.
 #include <atomic>
 #include <cstdio>
 
 #include <weir/fabric.hpp>
+#include <weir/stream_messages.hpp>
 
 #include "common/halves.hpp"
 #include "common/launch.hpp"
@@ -64,6 +67,29 @@ double actions(weir_fabric* fabric, long count, bool one_by_one) {
   return 1e6 * median(repeat(1, 3, all)) / static_cast<double>(count);
 }
 
+/// Each message is sent when the one before it has arrived.
+double messages(weir_fabric* fabric, long count) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host:cores=1";
+  options.fabric = fabric;
+  const weir::Runtime runtime(options);
+  const weir::Communicator all(fabric);
+  const weir::Place place = runtime.domain(0).place();
+  const weir::Stream stream = place.stream();
+  const weir::Buffer ball = runtime.buffer(sizeof(double));
+  const unsigned rank = weir_fabric_rank(fabric);
+  const auto exchange = [&] {
+    for (long i = 0; i < count; ++i) {
+      if (rank == 0) weir::send(stream, all, 1, ball.all());
+      weir::receive(stream, all, 1 - rank, ball.all());
+      if (rank == 1) weir::send(stream, all, 0, ball.all());
+    }
+    stream.synchronize();
+  };
+  return 1e6 * median(repeat(1, 5, [&] { return time_of(exchange); })) /
+         (2 * static_cast<double>(count));
+}
+
 void work(const Arguments& arguments) {
   const weir::Fabric fabric;
   const std::string& verb = arguments.verb();
@@ -73,8 +99,10 @@ void work(const Arguments& arguments) {
   } else if (verb == "action" || verb == "actions") {
     const bool one = verb == "action";
     value = actions(fabric.handle(), arguments.number("--count", one ? 10'000 : 100'000), one);
+  } else if (verb == "message") {
+    value = messages(fabric.handle(), arguments.number("--count", 10'000));
   } else {
-    throw std::invalid_argument("choose from fetch-add, action, actions");
+    throw std::invalid_argument("choose from fetch-add, action, actions, message");
   }
   if (fabric.rank() > 0) return;
   const nlohmann::json line = {

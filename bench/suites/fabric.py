@@ -110,6 +110,7 @@ def one_thing(quick):
         between_hosts(quick),
         row("empty action on another rank, one by one, median", "action", 10_000, 5),
         row("empty actions on another rank, each", "actions", 100_000, 1),
+        row("8 bytes from a stream to one of another rank, each after the other", "message", 10_000, 20),
     ]
 
 

@@ -137,8 +137,8 @@ typedef struct weir_external_call {
 
 /**
  * Starts an operation and returns: the program later calls weir_external_complete(), on any thread,
- * also inside this function. It runs on a thread of weir, or on one that enqueues or waits, and
- * must not wait; it may enqueue. With another status than OK the action fails at once.
+ * also inside this function. It runs on a thread of weir, or on one that enqueues, completes or
+ * waits, and must not wait; it may enqueue. With another status than OK the action fails at once.
  */
 typedef weir_status (*weir_external_start)(const weir_external_call* call);
 
@@ -171,7 +171,8 @@ WEIR_API weir_status weir_stream_external(weir_stream* stream, const weir_extern
 
 /**
  * Completes an external action that has been started, by its event. With another status than OK,
- * which is not POISONED, it fails with `message` (copied; may be NULL). Any thread, no lock held.
+ * which is not POISONED, it fails with `message` (copied; may be NULL). Any thread, no lock held:
+ * the call may run callbacks and start other external actions.
  * INVALID_ARGUMENT: it has not been started, or is complete.
  */
 WEIR_API weir_status weir_external_complete(weir_runtime* runtime, const weir_event* event,

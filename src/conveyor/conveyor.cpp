@@ -36,15 +36,18 @@ Conveyor::Conveyor(ConveyorHub& hub, Collectives& collectives, ConveyorSetup set
       peers_(port_.ranks()) {
   hub_.enter(*this, number_);
   try {
-    port_.as_listener([this] {  // ranks that were lost before
-      for (Rank rank = 0; rank < ranks(); ++rank) {
-        if (!port_.alive(rank)) lost(rank, port_.why_lost(rank));
-      }
-    });
+    note_earlier_losses();
     join(collectives);
   } catch (...) {
     hub_.leave(number_);
     throw;
+  }
+}
+
+void Conveyor::note_earlier_losses() {
+  const Port::ListenerScope scope(port_);
+  for (Rank rank = 0; rank < ranks(); ++rank) {
+    if (!port_.alive(rank)) lost(rank, port_.why_lost(rank));
   }
 }
 

@@ -137,6 +137,7 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
   void fail_peer(Rank rank, weir_status status, const std::string& message) noexcept;
   void note_failure(Outcome outcome) noexcept;
 
+  void note_earlier_losses();
   void join(Collectives& collectives);
   /// Throws the failure of a rank, if it has one.
   void check_peer(Rank rank) const;

@@ -36,14 +36,18 @@ class ActionList {
   Action* tail_ = nullptr;
 };
 
-/// The ready actions of one stream: transfers, with external actions, and, by priority class,
-/// compute actions. Within each the first in is the first out.
+/// The ready actions of one stream: external actions, transfers, and, by priority class, compute
+/// actions. Within each the first in is the first out.
 class ReadyQueue {
  public:
   void push(Action& action) noexcept {
-    (action.kind == ActionKind::compute ? computes_[action.traits.priority_class] : transfers_)
-        .push(action);
+    switch (action.kind) {
+      case ActionKind::compute: computes_[action.traits.priority_class].push(action); break;
+      case ActionKind::external: externals_.push(action); break;
+      default: transfers_.push(action);
+    }
   }
+  Action* pop_external() noexcept { return externals_.pop(); }
   Action* pop_transfer() noexcept { return transfers_.pop(); }
   Action* pop_compute() noexcept {
     for (ActionList& list : computes_) {
@@ -51,13 +55,19 @@ class ReadyQueue {
     }
     return nullptr;
   }
-  bool has_transfer() const noexcept { return !transfers_.empty(); }
+  /// Returns the next action of any kind.
+  Action* pop() noexcept {
+    if (Action* const external = pop_external()) return external;
+    Action* const transfer = pop_transfer();
+    return transfer != nullptr ? transfer : pop_compute();
+  }
+  bool empty() const noexcept { return externals_.empty() && transfers_.empty() && !has_compute(); }
   bool has_compute() const noexcept {
     return !computes_[0].empty() || !computes_[1].empty() || !computes_[2].empty();
   }
 
  private:
-  ActionList transfers_;
+  ActionList externals_, transfers_;
   std::array<ActionList, 3> computes_;
 };
 

@@ -284,10 +284,7 @@ void Engine::cancel(const FailureRef& reason, std::uint64_t until) noexcept {
     action.failure = reason;
   });
   ReadyQueue ready = std::exchange(ready_, {});
-  const auto next = [&] {
-    return ready.has_transfer() ? ready.pop_transfer() : ready.pop_compute();
-  };
-  while (Action* const action = next()) {
+  while (Action* const action = ready.pop()) {
     if (!completes_without_running(*action)) {
       ready_.push(*action);
       continue;

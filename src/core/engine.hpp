@@ -56,30 +56,19 @@ class Engine {
   ///
   /// With `may_run_inline`, allowed for compute actions only, the caller promises to run the action
   /// at once if this returns true, and to call nothing else of the engine before finish(): this
-  /// path needs no bookkeeping. Otherwise pop_transfer() or pop_compute() returns the action when
-  /// it is ready.
+  /// path needs no bookkeeping. Otherwise one of the pop functions returns the action when it is
+  /// ready.
   bool admit(Action& action, bool may_run_inline) noexcept;
 
   /// Whether an action is on the inline fast path: the owner must not release the engine before
   /// finish().
   bool runs_inline() const noexcept { return inline_action_ != nullptr; }
 
-  /// Return the next ready transfer or external action, or compute action, nullptr if there is
-  /// none.
-  Action* pop_transfer() noexcept {
-    while (Action* const action = ready_.pop_transfer()) {
-      if (hand_out(*action)) return action;
-    }
-    return nullptr;
-  }
-  Action* pop_compute() noexcept {
-    while (Action* const action = ready_.pop_compute()) {
-      if (hand_out(*action)) return action;
-    }
-    return nullptr;
-  }
-  bool has_transfer() const noexcept { return ready_.has_transfer(); }
-  bool has_compute() const noexcept { return ready_.has_compute(); }
+  /// Return the next ready action of a kind, nullptr without one.
+  Action* pop_external() noexcept { return pop<&ReadyQueue::pop_external>(); }
+  Action* pop_transfer() noexcept { return pop<&ReadyQueue::pop_transfer>(); }
+  Action* pop_compute() noexcept { return pop<&ReadyQueue::pop_compute>(); }
+  bool has_ready() const noexcept { return !ready_.empty(); }
 
   /// Calls visit(id) for the jobs that must complete before a handed-out action.
   template <class Visit>
@@ -130,6 +119,13 @@ class Engine {
   }
 
  private:
+  template <Action* (ReadyQueue::*next)()>
+  Action* pop() noexcept {
+    while (Action* const action = (ready_.*next)()) {
+      if (hand_out(*action)) return action;
+    }
+    return nullptr;
+  }
   void insert(Action& action) noexcept;
   void resolve(Action& action) noexcept;
   void resolve_on_device(Action& action) noexcept;

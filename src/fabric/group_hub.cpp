@@ -56,24 +56,20 @@ void GroupHub::deliver(Member& member, const Use& use) {
 }
 
 void GroupHub::enter(Member& member, std::uint32_t& number) {
-  // as_listener() makes a member that tries to wait here fail: it would block progress, on which
-  // what it waits for depends.
-  const auto callback = [&] {
-    sys::Lock lock(mutex_);
-    wait_for_delivery(lock);
-    number = next_++;
-    enter_inside(member, number);
-  };
-  port_.as_listener(std::ref(callback));
+  // The scope makes a member that tries to wait here fail: it would block progress, on which what
+  // it waits for depends.
+  const Port::ListenerScope scope(port_);
+  sys::Lock lock(mutex_);
+  wait_for_delivery(lock);
+  number = next_++;
+  enter_inside(member, number);
 }
 
 void GroupHub::enter_as(Member& member, std::uint32_t number) {
-  const auto callback = [&] {
-    sys::Lock lock(mutex_);
-    wait_for_delivery(lock);
-    enter_inside(member, number);
-  };
-  port_.as_listener(std::ref(callback));
+  const Port::ListenerScope scope(port_);
+  sys::Lock lock(mutex_);
+  wait_for_delivery(lock);
+  enter_inside(member, number);
 }
 
 void GroupHub::enter_inside(Member& member, std::uint32_t number) {

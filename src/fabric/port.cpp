@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/thread_role.hpp"
-
 namespace weir::rt {
 
 Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
@@ -20,7 +18,7 @@ Port::Port(std::unique_ptr<Transport> transport, ProgressBy progress)
 Port::~Port() {
   progress_.stop();
   const std::int64_t deadline = sys::deadline_after(info().patience_ns);
-  progress_.lock();
+  const PortProgress::ProgressLock progress_lock(progress_);
   messages_.drop_listeners();
   pass_.send_all(deadline);
 }
@@ -42,15 +40,6 @@ void Port::leave_at_exit() noexcept {
 void Port::listen(Channel channel, Listener* listener) {
   messages_.listen(channel, listener);
   progress_.notify();  // another thread may wait for a kept message
-}
-
-void Port::as_listener(const std::function<void()>& act) {
-  {
-    const PortProgress::ProgressLock progress_lock(progress_);
-    const NoWaitScope scope;
-    act();
-  }
-  progress_.notify();  // after the unlock: the lock kept waiting threads from making progress
 }
 
 void Port::drop(Rank rank, const char* what, const char* detail) noexcept {

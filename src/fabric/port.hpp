@@ -183,8 +183,9 @@ class Port {
   /// Returns whether this thread is in a listener or completion callback and must not wait.
   bool inside_listener() const noexcept { return progress_.is_held(); }
 
-  /// Calls act() like a listener: it holds the progress lock and must not wait.
-  void as_listener(const std::function<void()>& act);
+  /// Runs work at once or, inside a listener, after this thread has released the progress lock.
+  void run_without_lock(UnlockedWork& work) noexcept { progress_.run_without_lock(work); }
+  class ListenerScope;
 
   /// Makes progress, unless another thread does so. Returns whether something happened.
   bool progress() noexcept { return progress_.poll(); }
@@ -202,6 +203,21 @@ class Port {
   PortMessages messages_;
   PortOperations operations_;
   PortBarrier barrier_;
+};
+
+/// During its lifetime the thread is like one in a listener: it holds the progress lock and must
+/// not wait.
+class Port::ListenerScope {
+ public:
+  explicit ListenerScope(Port& port) noexcept : notice_{port.progress_}, lock_(port.progress_) {}
+
+ private:
+  struct Notice {
+    PortProgress& progress;
+    ~Notice() { progress.notify(); }
+  } notice_;  // after the unlock: the lock kept waiting threads from making progress
+  const PortProgress::ProgressLock lock_;
+  const NoWaitScope no_wait_;
 };
 
 }  // namespace weir::rt

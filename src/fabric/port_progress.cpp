@@ -92,14 +92,27 @@ bool PortProgress::lock(std::int64_t deadline_ns) noexcept {
 }
 
 /// Also takes over submissions of threads that found the lock held: possibly no other thread will.
+/// Then runs the unlocked work, which may lock again: the outer call runs what is added.
 void PortProgress::unlock() noexcept {
+  static thread_local UnlockedWorkList* running = nullptr;
   assert(is_held());
-  holder_.store(nullptr);
+  UnlockedWorkList own;
+  UnlockedWorkList& list = running != nullptr ? *running : own;
+  const auto release = [&] {
+    while (UnlockedWork* const work = unlocked_work_.pop()) list.push(*work);
+    holder_.store(nullptr);
+  };
+  release();
   while (pass_.has_submissions() && try_lock()) {
     pass_.take_submissions();
-    holder_.store(nullptr);
+    release();
     notify();
   }
+  if (own.empty()) return;
+  notify();  // the work may take long
+  running = &own;
+  while (UnlockedWork* const work = own.pop()) work->run();
+  running = nullptr;
 }
 
 void PortProgress::notify_waiters() noexcept {

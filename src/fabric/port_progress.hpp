@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
@@ -40,6 +41,39 @@ class ProgressHook {
   ~ProgressHook() = default;
 };
 
+/// Work that needs no progress lock and must not run under it, because it calls functions of the
+/// program.
+class UnlockedWork {
+ public:
+  /// May destroy this object.
+  virtual void run() noexcept = 0;
+
+ protected:
+  ~UnlockedWork() = default;
+
+ private:
+  friend class UnlockedWorkList;
+  UnlockedWork* next_ = nullptr;
+};
+
+/// The first in is the first out.
+class UnlockedWorkList {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+  void push(UnlockedWork& work) noexcept {
+    work.next_ = nullptr;
+    (first_ == nullptr ? first_ : last_->next_) = &work;
+    last_ = &work;
+  }
+  UnlockedWork* pop() noexcept {
+    return first_ == nullptr ? nullptr : std::exchange(first_, first_->next_);
+  }
+
+ private:
+  UnlockedWork* first_ = nullptr;
+  UnlockedWork* last_ = nullptr;
+};
+
 /// The progress lock: its holder calls the transport. Senders do not wait for it: before the holder
 /// unlocks it, it takes over what they submitted. Any thread.
 class PortProgress {
@@ -66,6 +100,10 @@ class PortProgress {
   /// Waits for the progress lock. Returns false at the deadline.
   bool lock(std::int64_t deadline_ns = sys::kNever) noexcept;
   void unlock() noexcept;
+  /// See Port.
+  void run_without_lock(UnlockedWork& work) noexcept {
+    is_held() ? unlocked_work_.push(work) : work.run();
+  }
   /// Wakes sleeping waiters, so that they check what other threads have done for them.
   void notify_waiters() noexcept;
   /// Wakes the progress thread too, because there is work for it.
@@ -120,6 +158,7 @@ class PortProgress {
 
   WaitRegistry waits_;
   sys::Atomic<const void*> holder_{nullptr};
+  UnlockedWorkList unlocked_work_;          ///< of the holder
   sys::Atomic<std::uint32_t> sleepers_{0};  ///< threads that sleep in wait_until()
   sys::Atomic<bool> thread_sleeps_{false};
   sys::Atomic<std::uint32_t> callers_{0};  ///< passes of other threads, for ProgressBy::hybrid

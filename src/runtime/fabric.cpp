@@ -330,9 +330,10 @@ bool Fabric::progress(std::int64_t timeout_ns) {
   const bool any = port_->wait_until(done, timeout_ns, "a message");
   for (; any && !received; received = has_message()) {
     if (port_->progress()) continue;
-    bool quiet = false;  // nor does another thread run the handler
-    port_->as_listener([&] { quiet = !has_message(); });
-    if (!quiet) break;
+    {
+      const Port::ListenerScope no_thread_runs_the_handler(*port_);
+      if (has_message()) break;
+    }
     fail(WEIR_STATUS_NETWORK_ERROR,
          "no message will come: all other ranks have left or are lost, {}",
          port_->why_lost(port_->rank() == 0 ? 1 : 0));

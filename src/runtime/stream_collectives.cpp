@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "fabric/collective_schedule.hpp"
+#include "runtime/fabric_action.hpp"
 #include "runtime/reduction.hpp"
-#include "runtime/stream_messages.hpp"
 #include "stream/completion_listener.hpp"
-#include "stream/domain.hpp"
-#include "stream/executor.hpp"
 
 namespace weir::rt {
 
@@ -26,7 +24,7 @@ class StreamCollective final : public ScheduledCollective, public CompletionList
                    std::vector<Area> areas, std::size_t alignment)
       : ScheduledCollective(group.messages(), std::move(schedule), group.next_collective()),
         CompletionListener(context.listeners()),
-        context_(context),
+        completion_(context, group.fabric().port()),
         areas_(std::move(areas)),
         alignment_(alignment) {}
 
@@ -37,7 +35,7 @@ class StreamCollective final : public ScheduledCollective, public CompletionList
       memory[static_cast<std::size_t>(own.areas_[i])] =
           static_cast<std::byte*>(started->operands[i].address);
     }
-    own.event_ = started->event;
+    own.completion_.event = started->event;
     if (reinterpret_cast<std::uintptr_t>(memory[0]) % own.alignment_ != 0) {
       own.done({WEIR_STATUS_INVALID_ARGUMENT, kNotAligned});
     } else {
@@ -56,15 +54,12 @@ class StreamCollective final : public ScheduledCollective, public CompletionList
  private:
   static constexpr const char* kNotAligned = "the numbers of a reduction are not aligned";
 
-  void done(const Outcome& outcome) noexcept override {
-    complete_external(context_, event_, outcome.status, outcome.message.c_str());
-  }
+  void done(const Outcome& outcome) noexcept override { completion_.complete(outcome); }
 
-  Context& context_;
+  FabricCompletion completion_;
   const std::vector<Area> areas_;  ///< of the operands
   const std::size_t alignment_;    ///< of `own`
   bool is_started_ = false;
-  weir_event event_ = WEIR_EVENT_INIT;
 };
 
 /// A region that the operation uses.
@@ -149,66 +144,6 @@ Call check_call(const weir_collective& call, GroupPosition at) {
                 static_cast<int>(call.kind));
 }
 
-/// Enqueues an operation with the copies to and from staging buffers that it needs.
-class Enqueueing {
- public:
-  explicit Enqueueing(Stream& stream)
-      : stream_(stream), runtime_(Runtime::of(Registry::of(stream.context()))) {}
-
-  /// Adds a region; a copy to its staging buffer is enqueued at once.
-  void add(const Used& used) {
-    const weir_buffer& buffer = weir_buffer::check(used.buffer);
-    const Region region = make_region(used.region, buffer.bytes(), buffer.name().c_str());
-    const bool is_on_host = stream_.domain().memory_of(buffer) == kHostMemory;
-    if (is_on_host && region.contiguous()) {
-      operands_.push_back({used.buffer, used.region, used.access});
-      return;
-    }
-    weir_buffer& staging = take(region.bytes(), !is_on_host);
-    const weir_endpoint here{&static_cast<weir_domain&>(stream_.domain()), used.buffer,
-                             used.region};
-    const weir_endpoint host{nullptr, &staging, packed(region)};
-    if ((used.access & WEIR_ACCESS_READ) != 0) copy(here, host, false);
-    if ((used.access & WEIR_ACCESS_WRITE) != 0) copies_.push_back({host, here});
-    operands_.push_back({&staging, weir_region_range(0, region.bytes()), used.access});
-  }
-  void add_scratch(std::size_t bytes) {
-    operands_.push_back({&take(bytes, false), weir_region_range(0, bytes), WEIR_ACCESS_WRITE});
-  }
-
-  weir_event enqueue(std::unique_ptr<StreamCollective>& operation, const char* name) {
-    weir_external external = WEIR_EXTERNAL_INIT;
-    external.start = StreamCollective::start_external;
-    external.payload = operation.get();
-    external.operands = operands_.data();
-    external.operand_count = operands_.size();
-    external.name = name;
-    weir_event event = stream_.external(external, true);
-    stream_.context().listen(event, std::move(operation));
-    for (const auto& [host, here] : copies_) event = copy(host, here, true);
-    for (auto& each : taken_) stream_.context().listen(event, std::move(each));
-    return event;
-  }
-
- private:
-  weir_buffer& take(std::size_t bytes, bool is_pinned) {
-    taken_.push_back(runtime_.staging().take(stream_, bytes, is_pinned));
-    return taken_.back()->buffer();
-  }
-  weir_event copy(const weir_endpoint& from, const weir_endpoint& to, bool with_event) {
-    weir_transfer transfer = WEIR_TRANSFER_INIT;
-    transfer.source = from;
-    transfer.target = to;
-    return stream_.transfer(transfer, with_event);
-  }
-
-  Stream& stream_;
-  Runtime& runtime_;
-  std::vector<weir_operand> operands_;
-  std::vector<std::pair<weir_endpoint, weir_endpoint>> copies_;  ///< after the operation
-  std::vector<std::unique_ptr<StagingPool::Use>> taken_;
-};
-
 const char* name_of(weir_collective_kind kind) noexcept {
   constexpr std::array kNames = {"broadcast", "reduce", "gather", "scatter", "all-to-all"};
   return kNames[static_cast<std::size_t>(kind)];
@@ -218,7 +153,7 @@ const char* name_of(weir_collective_kind kind) noexcept {
 
 weir_event enqueue_collective(Stream& stream, weir_communicator& group,
                               const weir_collective& collective) {
-  check_same_fabric(stream, group);
+  check_same_fabric(stream, group.fabric(), "communicator");
   Call call = check_call(collective, {group.rank(), group.size()});
   std::vector<Area> areas;
   for (const Used& used : call.used) areas.push_back(used.area);
@@ -227,10 +162,10 @@ weir_event enqueue_collective(Stream& stream, weir_communicator& group,
   auto operation = std::make_unique<StreamCollective>(
       stream.context(), group, std::move(call.schedule), std::move(areas), call.alignment);
   try {
-    Enqueueing enqueueing(stream);
-    for (const Used& used : call.used) enqueueing.add(used);
-    if (scratch_bytes > 0) enqueueing.add_scratch(scratch_bytes);
-    return enqueueing.enqueue(operation, name_of(collective.kind));
+    FabricAction action(stream, FabricAction::Rows::packed);
+    for (const Used& used : call.used) action.add(used.buffer, used.region, used.access);
+    if (scratch_bytes > 0) action.add_scratch(scratch_bytes);
+    return action.enqueue(name_of(collective.kind), StreamCollective::start_external, operation);
   } catch (...) {
     if (operation) {
       operation->refuse(current_exception_outcome(WEIR_STATUS_INTERNAL).message.c_str());

@@ -17,9 +17,6 @@ struct StreamMessageRequest {
   weir_region region;  ///< in the instance of the stream's domain
 };
 
-/// Throws Error unless the runtime of the stream is in the fabric of the communicator.
-void check_same_fabric(const Stream& stream, weir_communicator& group);
-
 /// Enqueues a message. A region in device memory is copied through a buffer in host memory. Throws
 /// Error, having enqueued nothing that the program sees; the operation of the other rank then
 /// fails.

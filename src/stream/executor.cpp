@@ -63,30 +63,30 @@ FailureRef make_cancel_reason(const std::string& stream, std::uint64_t serial) n
 // ---- Ownership ---------------------------------------------------------------------------------
 
 void Executor::schedule() noexcept {
-  if (dispatches_inline_) {
-    dispatch_inline();
-  } else {
-    place_.push(*this);
-  }
-}
-
-/// Does the work that needs no worker, on the thread that posted the message.
-void Executor::dispatch_inline() noexcept {
-  do {
+  while (
+      dispatches_inline_) {  // the work that needs no worker, on the thread that posted the message
     advance_transfers();
-    if (has_call()) {
-      place_.push(*this);
-      return;
-    }
-  } while (!release());
+    if (has_call()) break;
+    if (release()) return;
+  }
+  place_.push(*this);
 }
 
 void Executor::release_or_reschedule() noexcept {
   if (dispatches_inline_) {
-    dispatch_inline();
+    schedule();
   } else if (has_call() || (engine_.accepts() && queue_.poll()) || !release()) {
     place_.push(*this);
   }
+}
+
+void Executor::post_completed_external(Action& action) noexcept {
+  action.message_kind = Message::Kind::finished;
+  if (!mailbox_.post(action)) return;
+  // A wake-up of a worker costs more than the pass. Copies on the host take long, and the thread
+  // that uses a device owns its streams.
+  if (!device_ordered_) run_owner_pass(/*may_copy=*/dispatches_inline_);
+  release_or_reschedule();
 }
 
 bool Executor::release() noexcept {
@@ -105,7 +105,7 @@ Action* Executor::advance() noexcept {
       if (dispatches_inline_) {
         advance_transfers();
       } else {
-        run_owner_pass();
+        run_owner_pass(/*may_copy=*/true);
       }
       if (Action* const action = memory_ready_.pop()) {
         if (end_if_not_to_run(*action)) return action;
@@ -164,15 +164,19 @@ bool Executor::spin_for_messages() noexcept {
   return false;
 }
 
-/// Reads messages, starts transfers and retires completed actions.
-void Executor::run_owner_pass() noexcept {
+/// Reads messages, starts external actions and, with `may_copy`, transfers, and retires completed
+/// actions.
+void Executor::run_owner_pass(bool may_copy) noexcept {
   do {
     Message* list = mailbox_.has_messages() ? mailbox_.take_messages() : nullptr;
     while (list != nullptr) {
       Message& message = *std::exchange(list, list->next_message);
       take_message(message);
     }
-    while (Action* const transfer = device_ordered_ ? nullptr : engine_.pop_transfer()) {
+    while (Action* const external = engine_.pop_external()) start_transfer(*external);
+    while (may_copy && !device_ordered_) {
+      Action* const transfer = engine_.pop_transfer();
+      if (transfer == nullptr) break;
       start_transfer(*transfer);
     }
     while (Action* const finished = engine_.pop_finished()) retire(*finished);
@@ -183,7 +187,7 @@ void Executor::run_owner_pass() noexcept {
 void Executor::advance_transfers() noexcept {
   Action* inline_action = nullptr;
   do {
-    run_owner_pass();
+    run_owner_pass(/*may_copy=*/true);
     queue_.poll();
   } while (admit_next(inline_action));
 }
@@ -338,7 +342,7 @@ void complete_external(Context& context, const weir_event& event, weir_status st
   if (status != WEIR_STATUS_OK) {
     stream.set_failure(*action, failed_outcome(status, message != nullptr ? message : ""));
   }
-  stream.post_back(*action, Message::Kind::finished);
+  stream.post_completed_external(*action);
 }
 
 CopyEnd end_of_copy(const Context& context, const Action& action, std::size_t end) noexcept {

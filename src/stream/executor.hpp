@@ -64,6 +64,9 @@ class Executor : private CopySink {
   void post(Message& message) noexcept {
     if (mailbox_.post(message)) schedule();
   }
+  /// Gives back an external action, and starts those that it makes ready, on the calling thread if
+  /// the stream has no owner. The caller holds no lock.
+  void post_completed_external(Action& action) noexcept;
   /// Gives back an action: `finished` from a thread that does not own the executor, `retry` from a
   /// Residency for an action that waited for memory.
   void post_back(Action& action, Message::Kind kind) noexcept {
@@ -110,13 +113,9 @@ class Executor : private CopySink {
   void schedule() noexcept;
 
  private:
-  void dispatch_inline() noexcept;
-  void run_owner_pass() noexcept;
+  void run_owner_pass(bool may_copy) noexcept;
   void advance_transfers() noexcept;
-  bool has_call() const noexcept {
-    return !memory_ready_.empty() || engine_.has_compute() ||
-           (device_ordered_ && engine_.has_transfer());
-  }
+  bool has_call() const noexcept { return !memory_ready_.empty() || engine_.has_ready(); }
   Action* next_job() noexcept;
   bool end_if_not_to_run(Action& action) noexcept;
   bool admit_next(Action*& inline_action) noexcept;

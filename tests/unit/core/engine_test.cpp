@@ -66,6 +66,7 @@ class EngineTest : public testing::Test {
 
   std::vector<Action*> ready() {
     std::vector<Action*> list;
+    while (Action* action = engine_.pop_external()) list.push_back(action);
     while (Action* action = engine_.pop_transfer()) list.push_back(action);
     while (Action* action = engine_.pop_compute()) list.push_back(action);
     return list;
@@ -519,7 +520,7 @@ TEST_F(DeviceEngineTest, BarrierOnManyJobs_ForwardsALimitedNumberOfSubmissionIds
   EXPECT_EQ(ready(), before);
   for (std::size_t i = 0; i < kMany; ++i) submit(*before[i], i + 1);
   std::size_t over = 0;
-  while (!engine_.has_compute() && over < kMany) finish(*before[over++]);
+  while (!engine_.has_ready() && over < kMany) finish(*before[over++]);
   EXPECT_EQ(ready(), std::vector{&after});
   EXPECT_GT(over, 0u);
   EXPECT_LT(over, kMany);

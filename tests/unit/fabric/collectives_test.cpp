@@ -64,10 +64,11 @@ TEST(Collectives, ExchangeInsideAHandler_IsRefusedAndLaterOnesSucceed) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, ProgressBy::caller, [&](Port& port) {
     Collectives collectives(port);
-    port.as_listener([&] {
+    {
+      const Port::ListenerScope scope(port);
       EXPECT_EQ(exchange_failure(collectives, 0, kCollectivePatience, WEIR_STATUS_BUSY),
                 "a handler of messages must not wait for a sum");
-    });
+    }
     EXPECT_EQ(collectives.exchange("sum", {}, kCollectivePatience).size(), 2u);
     EXPECT_TRUE(port.barrier(kCollectivePatience).ok());
   });

@@ -619,6 +619,43 @@ TEST(Port, NoMemoryToReportAWait_TheWaitGoesOn) {
   test::on_links(std::move(links), ProgressBy::caller, program, test::membership());
 }
 
+/// Notes whether the lock was free, and adds `more` from inside a listener.
+struct NotedWork final : UnlockedWork {
+  NotedWork(Port& owner, std::string letter, std::string& order, NotedWork* more = nullptr)
+      : port(owner), name(std::move(letter)), text(order), next(more) {}
+  void run() noexcept override {
+    EXPECT_FALSE(port.inside_listener());
+    if (next != nullptr) {
+      const Port::ListenerScope scope(port);
+      port.run_without_lock(*next);
+    }
+    text += name;
+  }
+
+  Port& port;
+  const std::string name;
+  std::string& text;
+  NotedWork* const next;
+};
+
+TEST(Port, WorkWithoutLock_RunsInOrderAfterTheListenerAndNeverInsideOtherWork) {
+  InprocHub hub(1, 0);
+  on_ranks(hub, 1, ProgressBy::caller, [](Port& port) {
+    std::string order;
+    NotedWork last(port, "d", order), first(port, "a", order, &last), second(port, "b", order);
+    {
+      const Port::ListenerScope scope(port);
+      port.run_without_lock(first);
+      port.run_without_lock(second);
+      order += "listener ";
+    }
+    EXPECT_EQ(order, "listener abd");
+    NotedWork alone(port, "e", order);
+    port.run_without_lock(alone);
+    EXPECT_EQ(order, "listener abde");
+  });
+}
+
 TEST(Port, FailedPutOfAnEndedThread_DoesNotFailAnotherThreadsFlush) {
   InprocHub hub(1, 0);
   on_ranks(hub, 1, ProgressBy::caller, [&](Port& port) {

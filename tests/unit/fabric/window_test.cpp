@@ -19,10 +19,9 @@ TEST(NetWindow, HandlerRunsOnAnotherThread_CreationTimesOut) {
     Collectives collectives(port);
     std::atomic<bool> entered{false}, over{false};
     std::thread handler([&] {
-      port.as_listener([&] {
-        entered = true;
-        while (!over) std::this_thread::yield();
-      });
+      const Port::ListenerScope scope(port);
+      entered = true;
+      while (!over) std::this_thread::yield();
     });
     while (!entered) std::this_thread::yield();
     std::int64_t word = 0;

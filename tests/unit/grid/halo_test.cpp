@@ -310,10 +310,9 @@ TEST(Halo, StartFailsForLackOfSendRoom_NeighbourFailsToo) {
     failures.note(port.rank(), [&] {
       if (port.rank() == 0) {
         const std::vector<std::byte> much(kMuch);
-        port.as_listener([&] {
-          halos.send(1, nobody, 0, 0, much);
-          halo.start();
-        });
+        const Port::ListenerScope scope(port);
+        halos.send(1, nobody, 0, 0, much);
+        halo.start();
       } else {
         halo.start();
         halo.finish(kTimeout);
