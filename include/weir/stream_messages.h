@@ -1,9 +1,10 @@
-/* Messages and collective operations between ranks as actions of streams. */
+/* Messages, collective operations and one-sided operations between ranks as actions of streams. */
 #pragma once
 
 #include <stdint.h>
 
 #include <weir/communicator.h>
+#include <weir/fabric.h>
 #include <weir/stream.h>
 
 #ifdef __cplusplus
@@ -79,6 +80,25 @@ typedef struct weir_collective {
 WEIR_API weir_status weir_stream_collective(weir_stream* stream, weir_communicator* communicator,
                                             const weir_collective* collective,
                                             weir_event* out_event);
+
+/**
+ * Enqueues the copy of a region of the instance of the stream's domain to the bytes from `offset`
+ * in the part of rank `to` of a window, as nvshmemx_putmem_on_stream: kernels before it that write
+ * the region are complete when it starts, and it is complete when the rank can read the bytes. The
+ * rank takes no part: a message that a later action of the stream sends tells it. Device memory is
+ * copied through page-locked host memory. A get copies from the part of rank `from`.
+ *
+ * The part is host memory: it has the region's rows one after the other. INVALID_ARGUMENT: the part
+ * has no such bytes. As its outcome NETWORK_ERROR: the rank is lost; INVALID_ARGUMENT: it has ended
+ * the window. The window may be destroyed when the action is complete. The runtime of the stream
+ * has the fabric of the window (weir_runtime_options.fabric).
+ */
+WEIR_API weir_status weir_stream_put(weir_stream* stream, weir_window* window, unsigned to,
+                                     size_t offset, weir_buffer* buffer, weir_region region,
+                                     weir_event* out_event);
+WEIR_API weir_status weir_stream_get(weir_stream* stream, weir_window* window, unsigned from,
+                                     size_t offset, weir_buffer* buffer, weir_region region,
+                                     weir_event* out_event);
 
 #ifdef __cplusplus
 }

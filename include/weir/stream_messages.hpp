@@ -1,10 +1,13 @@
-// Messages and collective operations between ranks as actions of streams, for C++.
+// Messages, collective operations and one-sided operations between ranks as actions of streams, for
+// C++.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <weir/stream_messages.h>
 #include <weir/communicator.hpp>
+#include <weir/fabric.hpp>
 #include <weir/weir.hpp>
 
 namespace weir {
@@ -25,6 +28,27 @@ inline Event receive(const StreamRef& stream, const Communicator& communicator, 
   weir_event event = WEIR_EVENT_INIT;
   check(weir_stream_receive(stream.handle(), communicator.handle(), from, tag, part.buffer,
                             part.region, &event));
+  return {stream.runtime(), event};
+}
+
+/// Enqueues the copy of a region of the stream's domain to the elements from `index` in the part of
+/// a rank: weir_stream_put(). Throws Error.
+template <FabricData T>
+Event put(const StreamRef& stream, const Window<T>& window, unsigned to, std::size_t index,
+          const Region& part) {
+  weir_event event = WEIR_EVENT_INIT;
+  check(weir_stream_put(stream.handle(), window.handle(), to, index * sizeof(T), part.buffer,
+                        part.region, &event));
+  return {stream.runtime(), event};
+}
+
+/// Enqueues the copy from the part of a rank: weir_stream_get(). Throws Error.
+template <FabricData T>
+Event get(const StreamRef& stream, const Window<T>& window, unsigned from, std::size_t index,
+          const Region& part) {
+  weir_event event = WEIR_EVENT_INIT;
+  check(weir_stream_get(stream.handle(), window.handle(), from, index * sizeof(T), part.buffer,
+                        part.region, &event));
   return {stream.runtime(), event};
 }
 

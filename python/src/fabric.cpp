@@ -464,6 +464,8 @@ std::shared_ptr<Window> Window::make(const FabricRef& fabric, nb::object array,
   return window;
 }
 
+weir_window* Window::open() const { return require(fabric, handle, "window"); }
+
 void Window::close() {
   end(*fabric, in_use_, nullptr, handle, weir_window_destroy);
   for (auto& [of, copies] : under_way_) {
@@ -486,7 +488,7 @@ std::uint64_t thread_number() noexcept {
 void Window::copy(unsigned rank, nb::handle data, bool writable,
                   const std::function<weir_status(weir_window*, const Bytes&)>& start) {
   auto made = std::make_unique<Bytes>(data, writable);
-  weir_window* const opened = require(fabric, handle, "window");
+  weir_window* const opened = open();
   const Bytes& bytes = *made;
   const std::pair key(thread_number(), rank);
   under_way_[key].push_back(std::move(made));
@@ -513,7 +515,7 @@ void Window::get(unsigned rank, std::size_t offset, nb::handle into) {
 }
 
 std::int64_t Window::fetch_add(unsigned rank, std::size_t offset, std::int64_t operand) {
-  weir_window* const opened = require(fabric, handle, "window");
+  weir_window* const opened = open();
   std::int64_t old = 0;
   call_inside(*fabric, &in_use_,
               [&] { return weir_window_fetch_add(opened, rank, offset, operand, &old); });
@@ -522,7 +524,7 @@ std::int64_t Window::fetch_add(unsigned rank, std::size_t offset, std::int64_t o
 
 std::int64_t Window::compare_swap(unsigned rank, std::size_t offset, std::int64_t expected,
                                   std::int64_t desired) {
-  weir_window* const opened = require(fabric, handle, "window");
+  weir_window* const opened = open();
   std::int64_t old = 0;
   call_inside(*fabric, &in_use_, [&] {
     return weir_window_compare_swap(opened, rank, offset, expected, desired, &old);
@@ -531,7 +533,7 @@ std::int64_t Window::compare_swap(unsigned rank, std::size_t offset, std::int64_
 }
 
 void Window::flush(unsigned rank, const Timeout& timeout) {
-  weir_window* const opened = require(fabric, handle, "window");
+  weir_window* const opened = open();
   fabric->wait(timeout, [&](std::int64_t ns) { return weir_window_flush(opened, rank, ns); },
                {&fabric->in_use, &in_use_});
   under_way_.erase({thread_number(), rank});

@@ -131,6 +131,8 @@ struct Window {
   Window(FabricRef fabric, nb::object array, const Timeout& timeout);
   ~Window() { close(); }
   void close();
+  /// Raises if it is closed.
+  weir_window* open() const;
 
   void put(unsigned rank, std::size_t offset, nb::handle data);
   void get(unsigned rank, std::size_t offset, nb::handle into);

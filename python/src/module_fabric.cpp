@@ -107,6 +107,16 @@ void define_windows(nb::module_& m) {
   nb::class_<Window>(m, "_Window")
       .def("put", &Window::put, "rank"_a, "offset"_a, "data"_a)
       .def("get", &Window::get, "rank"_a, "offset"_a, "into"_a)
+      .def(
+          "enqueue_put",
+          [](const Window& window, const Stream& stream, nb::handle part, unsigned rank,
+             std::size_t offset) { return stream.put(window.open(), rank, offset, part); },
+          "stream"_a, "part"_a, "rank"_a, "offset"_a)
+      .def(
+          "enqueue_get",
+          [](const Window& window, const Stream& stream, nb::handle part, unsigned rank,
+             std::size_t offset) { return stream.get(window.open(), rank, offset, part); },
+          "stream"_a, "part"_a, "rank"_a, "offset"_a)
       .def("fetch_add", &Window::fetch_add, "rank"_a, "offset"_a, "operand"_a)
       .def("compare_swap", &Window::compare_swap, "rank"_a, "offset"_a, "expected"_a, "desired"_a)
       .def("flush", &Window::flush, "rank"_a, "timeout"_a.none())

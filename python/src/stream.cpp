@@ -289,6 +289,21 @@ Event Stream::receive(weir_communicator* group, unsigned from, std::uint32_t tag
   });
 }
 
+Event Stream::put(weir_window* window, unsigned to, std::size_t offset, nb::handle given) const {
+  const Part part = find_part(session(), given);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_put(stream, window, to, offset, part.buffer->handle, part.region, event);
+  });
+}
+
+Event Stream::get(weir_window* window, unsigned from, std::size_t offset, nb::handle given) const {
+  const Part part = find_part(session(), given);
+  check_target(part);
+  return enqueue([&](weir_stream* stream, weir_event* event) {
+    return weir_stream_get(stream, window, from, offset, part.buffer->handle, part.region, event);
+  });
+}
+
 Event Stream::collective(weir_communicator* group, weir_collective call, nb::handle given,
                          nb::handle all) const {
   const auto fill = [&](nb::handle array, bool is_target, weir_buffer*& buffer,

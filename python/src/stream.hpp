@@ -79,6 +79,8 @@ struct Stream {
   Event sync(nb::handle events, nb::handle parts, weir_sync_scope scope) const;
   Event send(weir_communicator* group, unsigned to, std::uint32_t tag, nb::handle part) const;
   Event receive(weir_communicator* group, unsigned from, std::uint32_t tag, nb::handle part) const;
+  Event put(weir_window* window, unsigned to, std::size_t offset, nb::handle part) const;
+  Event get(weir_window* window, unsigned from, std::size_t offset, nb::handle part) const;
   /// `call` without its regions; `all` may be None.
   Event collective(weir_communicator* group, weir_collective call, nanobind::handle part,
                    nanobind::handle all) const;

@@ -269,6 +269,16 @@ class Window:
         """Reads the memory of a rank into an array, which has the contents after flush()."""
         self._body.get(rank, offset, _plain(into))
 
+    def enqueue_put(self, stream: _weir.Stream, part: Any, rank: int, offset: int) -> _weir.Event:
+        """Enqueues the copy of a part of an array, in the memory of the stream's domain, into the memory
+        of a rank, in order with the kernels of the stream. It is complete when the rank can read it; no
+        thread waits. The runtime of the stream has the fabric: weir.Runtime(fabric=...)."""
+        return self._body.enqueue_put(stream, part, rank, offset)
+
+    def enqueue_get(self, stream: _weir.Stream, part: Any, rank: int, offset: int) -> _weir.Event:
+        """Enqueues the copy from the memory of a rank into a part of an array."""
+        return self._body.enqueue_get(stream, part, rank, offset)
+
     def fetch_add(self, rank: int, offset: int, operand: int) -> int:
         """Adds to the int64 at an offset atomically, and returns the value before."""
         return self._body.fetch_add(rank, offset, operand)

@@ -233,6 +233,85 @@ static weir_status collect(weir_fabric* fabric, void* payload) {
   return WEIR_STATUS_OK;
 }
 
+/* Each rank puts rows that a kernel has changed into the window of the rank to its right, and tells
+ * it; then it gets them from there into other rows. */
+static weir_status put_and_get(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const unsigned right = (own.rank + 1) % RANKS, left = (own.rank + RANKS - 1) % RANKS;
+  const weir_region all = weir_region_range(0, FIXTURE_BYTES);
+  const weir_region rows = {0, {ROW * 8, ROWS, 1}, {2 * ROW * 8, 0}};
+  const weir_region packed = weir_region_range(0, ROW * ROWS * 8);
+  const weir_region last = weir_region_range(FIXTURE_BYTES - 8, 8);
+  weir_sync barrier = WEIR_SYNC_INIT;
+  weir_window* window = NULL;
+  double* part = NULL;
+  (void)payload;
+  barrier.scope = WEIR_SYNC_SCOPE_STREAM;
+  CHECK_OK(weir_window_create(fabric, NULL, 2 * packed.extent[0], SOON, &window));
+  part = weir_window_memory(window);
+  for (int round = 0; round < ROUNDS; ++round) {
+    const size_t offset = (round % 2) * packed.extent[0];
+    const double* const arrived = part + offset / 8;
+    own.in_data[FIXTURE_DOUBLES - 1] = -1;
+    for (unsigned i = 0; i < FIXTURE_DOUBLES; ++i) own.out_data[i] = 100 * own.rank + i + round;
+    CHECK_OK(weir_stream_upload(own.stream, own.out, all, NULL));
+    CHECK_OK(enqueue(own.stream, "add", own.out, 0.5, NULL));
+    CHECK_OK(weir_stream_put(own.stream, window, right, offset, own.out, rows, NULL));
+    CHECK_OK(weir_stream_sync(own.stream, &barrier, NULL)); /* the message follows the put */
+    CHECK_OK(weir_stream_send(own.stream, own.all, right, 4, own.out, last, NULL));
+    CHECK_OK(weir_stream_get(own.stream, window, right, offset, own.in, packed, NULL));
+    CHECK_OK(weir_stream_receive(own.stream, own.all, left, 4, own.in, last, NULL));
+    CHECK_OK(weir_stream_download(own.stream, own.in, all, NULL));
+    CHECK_OK(weir_stream_synchronize(own.stream, SOON));
+    CHECK(own.in_data[FIXTURE_DOUBLES - 1] == 100 * left + FIXTURE_DOUBLES - 1 + round + 0.5);
+    for (unsigned i = 0; i < ROW * ROWS; ++i) {
+      const unsigned at = i / ROW * 2 * ROW + i % ROW;
+      CHECK(arrived[i] == 100 * left + at + round + 0.5);
+      CHECK(own.in_data[i] == 100 * own.rank + at + round + 0.5);
+    }
+  }
+  CHECK_OK(weir_fabric_barrier(fabric, SOON));
+  leave(&own);
+  weir_window_destroy(window);
+  return WEIR_STATUS_OK;
+}
+
+/* A put behind a failure writes nothing; one to a window that the rank has ended fails. */
+static weir_status put_poisoned(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  const weir_region one = weir_region_range(0, 8);
+  weir_window *window = NULL, *ended = NULL;
+  (void)payload;
+  CHECK_OK(weir_window_create(fabric, NULL, 16, SOON, &window));
+  CHECK_OK(weir_window_create(fabric, NULL, 16, SOON, &ended));
+  if (own.rank == 1) weir_window_destroy(ended);
+  CHECK_OK(weir_fabric_barrier(fabric, SOON));
+  if (own.rank == 0) {
+    own.out_data[0] = 7;
+    own.in_data[0] = 8;
+    CHECK_OK(weir_stream_upload(own.stream, own.out, one, NULL));
+    CHECK_OK(weir_stream_upload(own.stream, own.in, one, NULL));
+    CHECK_OK(enqueue(own.stream, "fail", own.out, 0, NULL));
+    CHECK_OK(weir_stream_put(own.stream, window, 1, 0, own.out, one, NULL));
+    CHECK_OK(weir_stream_put(own.stream, window, 1, 8, own.in, one, NULL));
+    CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_KERNEL_ERROR, "tile 7");
+    CHECK_OK(weir_stream_put(own.stream, ended, 1, 0, own.in, one, NULL));
+    CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_INVALID_ARGUMENT, "put");
+    CHECK_REFUSED(weir_stream_put(own.stream, window, RANKS, 0, own.in, one, NULL), "rank 3");
+    CHECK_REFUSED(weir_stream_get(own.stream, window, 1, 9, own.in, one, NULL), "8 bytes at 9");
+    CHECK_REFUSED(weir_stream_put(own.stream, NULL, 1, 0, own.in, one, NULL), "window");
+  }
+  CHECK_OK(weir_fabric_barrier(fabric, SOON));
+  if (own.rank == 1) {
+    const double* const part = weir_window_memory(window);
+    CHECK(part[0] == 0 && part[1] == 8);
+  }
+  leave(&own);
+  weir_window_destroy(window);
+  if (own.rank != 1) weir_window_destroy(ended);
+  return WEIR_STATUS_OK;
+}
+
 /* Rank 0 fails before a reduction, which fails on all ranks; the next one does not. */
 static weir_status collective_poisoned(weir_fabric* fabric, void* payload) {
   rank own = join(fabric);
@@ -320,6 +399,8 @@ int main(void) {
   on_ranks("a failure reaches the other rank", poisoned);
   on_ranks("collective operations are ordered with kernels", collect);
   on_ranks("a failure reaches all ranks of a reduction", collective_poisoned);
+  on_ranks("puts and gets are ordered with kernels", put_and_get);
+  on_ranks("puts behind a failure write nothing", put_poisoned);
   on_ranks("wrong messages are refused", refused);
   return check_failures > 0;
 }

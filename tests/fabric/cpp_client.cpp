@@ -105,6 +105,33 @@ void pass_in_streams(const weir::Fabric& fabric) {
   fabric.barrier();
 }
 
+/// A stream puts a square into the next rank and gets the one of the rank before that.
+void put_in_streams(const weir::Fabric& fabric) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  options.domains = "host:cores=1";
+  options.fabric = fabric.handle();
+  const weir::Window<double> window(fabric, 4);
+  {
+    const weir::Runtime runtime(options);
+    const weir::Place place = runtime.domain(0).place();
+    const weir::Stream stream = place.stream();
+    const unsigned rank = fabric.rank(), size = fabric.ranks();
+    std::vector<double> own(2);
+    const weir::Buffer mine = runtime.wrap(own);
+    const weir::Kernel square = runtime.kernel(
+        "square", [rank](weir::Call& call) { call.span<double>(0)[0] = rank * rank; });
+    stream.compute(square, {weir::write(mine.all())});
+    weir::put(stream, window, (rank + 1) % size, 3, mine.range(0, sizeof(double)));
+    stream.synchronize();
+    fabric.barrier();
+    weir::get(stream, window, rank, 3, mine.range(sizeof(double), sizeof(double))).wait();
+    const double before = (rank + size - 1) % size;
+    expect(window.memory()[3] == before * before, "the rank before has put its square");
+    expect(own[1] == before * before, "a stream has got it");
+    fabric.barrier();
+  }
+}
+
 void run(weir::Fabric& fabric) {
   communicate(fabric);
   const unsigned rank = fabric.rank(), ranks = fabric.ranks(), next = (rank + 1) % ranks;
@@ -162,6 +189,7 @@ void run(weir::Fabric& fabric) {
   exchange(fabric);
   count_ranks(fabric);
   pass_in_streams(fabric);
+  put_in_streams(fabric);
 }
 
 }  // namespace

@@ -203,6 +203,35 @@ def test_streams_send_and_receive_in_order_with_kernels(domains):
 
 
 @pytest.mark.parametrize("domains", ["host:cores=1", "sim:cores=1,gbps=1000,latency_us=0"])
+def test_streams_put_and_get_in_order_with_kernels(domains):
+    def program(fabric):
+        other = 1 - fabric.rank
+        with fabric.window(64) as window, weir.Runtime(domains, fabric=fabric) as runtime:
+            stream = runtime.domain().place(1).stream()
+            own, back = np.zeros((2, 4)), np.zeros((2, 2))
+            buffers = [runtime.wrap(own), runtime.wrap(back)]
+
+            @runtime.kernel
+            def fill(call_own, by):
+                call_own[:] = by
+
+            stream.compute(fill, [weir.write(own)], [10.0 + fabric.rank])
+            window.enqueue_put(stream, own[:, :2], other, 32)
+            stream.barrier()
+            window.enqueue_get(stream, back, other, 32)
+            stream.download(back)
+            stream.synchronize()
+            fabric.barrier()
+            assert len(buffers) == 2 and (back == 10.0 + fabric.rank).all()
+            assert window.array.view("f8")[4:].tolist() == 4 * [10.0 + other]
+            with pytest.raises(weir.InvalidArgumentError, match="32 bytes at 40"):
+                window.enqueue_put(stream, own[:, :2], other, 40)
+            fabric.barrier()
+
+    on_ranks(2, program)
+
+
+@pytest.mark.parametrize("domains", ["host:cores=1", "sim:cores=1,gbps=1000,latency_us=0"])
 def test_streams_run_collective_operations_in_order_with_kernels(domains):
     def program(fabric):
         group, ranks = fabric.communicator, fabric.ranks

@@ -24,7 +24,7 @@ class Interface:
 
 
 INTERFACES = {
-    "weir": Interface("WEIR_0", r"weir_", r"WEIR_API", "src/weir.map", 160),
+    "weir": Interface("WEIR_0", r"weir_", r"WEIR_API", "src/weir.map", 170),
     "hstreams": Interface("HSTREAMS_1.3", r"_?hStreams_", r"(?:DllAccess|HSTREAMS_EXPORT)",
                           "src/hstreams/hstreams.map"),
 }
