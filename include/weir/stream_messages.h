@@ -1,10 +1,11 @@
-/* Messages, collective operations and one-sided operations between ranks as actions of streams. */
+/* Messages, collective operations, one-sided operations and halos as actions of streams. */
 #pragma once
 
 #include <stdint.h>
 
 #include <weir/communicator.h>
 #include <weir/fabric.h>
+#include <weir/grid.h>
 #include <weir/stream.h>
 
 #ifdef __cplusplus
@@ -99,6 +100,24 @@ WEIR_API weir_status weir_stream_put(weir_stream* stream, weir_window* window, u
 WEIR_API weir_status weir_stream_get(weir_stream* stream, weir_window* window, unsigned from,
                                      size_t offset, weir_buffer* buffer, weir_region region,
                                      weir_event* out_event);
+
+/**
+ * Enqueues a step of a halo: weir_halo_start() and weir_halo_finish() without a thread that waits.
+ * The operands are regions of host memory: READ for cells that other blocks need, WRITE for halos.
+ * The step starts when the actions before it on these regions are complete, and actions after it on
+ * them wait until all halos are filled; others, such as a kernel on the inner cells, run meanwhile.
+ * On a device's stream download the faces before it and upload the halos after it:
+ * weir_grid_region().
+ *
+ * The ranks take the steps of a halo in the order in which their actions start, so the operands of
+ * two steps overlap. No thread calls weir_halo_start() meanwhile. If the action is poisoned or
+ * cancelled, the steps of the ranks that need its cells fail with NETWORK_ERROR, and the halo is
+ * unusable. The halo may be destroyed when the action is complete. The runtime of the stream has
+ * the fabric of the halo (weir_runtime_options.fabric).
+ */
+WEIR_API weir_status weir_stream_halo(weir_stream* stream, weir_halo* halo,
+                                      const weir_operand* operands, size_t operand_count,
+                                      weir_event* out_event);
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,14 @@
-// Messages, collective operations and one-sided operations between ranks as actions of streams, for
-// C++.
+// Messages, collective operations, one-sided operations and halos as actions of streams, for C++.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include <weir/stream_messages.h>
 #include <weir/communicator.hpp>
 #include <weir/fabric.hpp>
+#include <weir/grid.hpp>
 #include <weir/weir.hpp>
 
 namespace weir {
@@ -49,6 +50,15 @@ Event get(const StreamRef& stream, const Window<T>& window, unsigned from, std::
   weir_event event = WEIR_EVENT_INIT;
   check(weir_stream_get(stream.handle(), window.handle(), from, index * sizeof(T), part.buffer,
                         part.region, &event));
+  return {stream.runtime(), event};
+}
+
+/// Enqueues a step of a halo: weir_stream_halo(). Throws Error.
+inline Event exchange(const StreamRef& stream, const Halo& halo,
+                      std::initializer_list<Operand> operands) {
+  weir_event event = WEIR_EVENT_INIT;
+  check(
+      weir_stream_halo(stream.handle(), halo.handle(), operands.begin(), operands.size(), &event));
   return {stream.runtime(), event};
 }
 

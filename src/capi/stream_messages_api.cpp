@@ -2,6 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/stream_collectives.hpp"
+#include "runtime/stream_halo.hpp"
 #include "runtime/stream_messages.hpp"
 #include "runtime/stream_one_sided.hpp"
 
@@ -57,6 +58,13 @@ weir_status weir_stream_collective(weir_stream* stream, weir_communicator* commu
   return enqueue(stream, communicator, out_event, [&](Stream& live, weir_communicator& group) {
     return enqueue_collective(
         live, group, read_options(collective, weir_collective WEIR_COLLECTIVE_INIT, "collective"));
+  });
+}
+
+weir_status weir_stream_halo(weir_stream* stream, weir_halo* halo, const weir_operand* operands,
+                             size_t operand_count, weir_event* out_event) {
+  return enqueue(stream, halo, out_event, [&](Stream& live, weir_halo& checked) {
+    return enqueue_halo(live, checked, {operands, operand_count});
   });
 }
 

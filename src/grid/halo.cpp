@@ -84,6 +84,8 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
 Halo::~Halo() {
   abort_exchange("has destroyed its halo");
   hub_.leave(number_);
+  fail_with(WEIR_STATUS_INVALID_ARGUMENT, "the halo was destroyed before its step was complete");
+  end_exchanged_step();
 }
 
 /// Checks that the arrays match the program's locate(): tags cannot, as they are computed from the
@@ -251,13 +253,13 @@ std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
 }
 
 void Halo::abort_exchange(std::string_view why) noexcept {
-  if (!std::exchange(has_left_, true)) send_to_all(Kind::leave, why);
+  if (!has_left_.exchange(true)) send_to_all(Kind::leave, why);
 }
 
-template <class Step>
-void Halo::attempt(const Step& step) {
+template <class Body>
+void Halo::attempt(const Body& body) {
   try {
-    step();
+    body();
   } catch (...) {
     const weir_status status = current_exception_outcome(WEIR_STATUS_INTERNAL).status;
     const bool recoverable = status == WEIR_STATUS_BUSY || status == WEIR_STATUS_TIMEOUT ||
@@ -277,6 +279,55 @@ void Halo::start() {
 
 void Halo::finish(std::int64_t timeout_ns) {
   attempt([this, timeout_ns] { end_step(timeout_ns); });
+}
+
+void Halo::exchange(Step& step) noexcept {
+  try {
+    start();
+  } catch (...) {
+    return step.done(current_exception_outcome(WEIR_STATUS_INTERNAL));
+  }
+  {
+    sys::Lock lock(mutex_);
+    step_ = &step;
+    wait_began_ns_ = sys::now_ns();
+  }
+  end_exchanged_step();
+}
+
+void Halo::abandon(const char* why) noexcept {
+  fail_with(WEIR_STATUS_NETWORK_ERROR, why);
+  try {
+    abort_exchange(fmt::format("takes no part in a step of its halo: {}", why));
+  } catch (const std::bad_alloc&) {
+    abort_exchange("takes no part in a step of its halo");
+  }
+}
+
+void Halo::end_exchanged_step() noexcept {
+  Outcome outcome;
+  Step* ended = nullptr;
+  bool announces = false;
+  {
+    sys::Lock lock(mutex_);
+    if (step_ == nullptr) return;
+    try {
+      throw_failure();
+    } catch (...) {
+      outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+    }
+    if (outcome.ok() && missing_ > 0) return;
+    if (outcome.ok()) {
+      ++finished_;
+    } else if (failure_.ok()) {
+      failure_ = failed_outcome(outcome.status, outcome.message.c_str());
+    }
+    announces = !outcome.ok() && !failure_announced_;
+    info_.wait_ns += sys::now_ns() - wait_began_ns_;
+    ended = std::exchange(step_, nullptr);
+  }
+  if (announces) abort_exchange("cannot go on with its halo");
+  ended->done(outcome);
 }
 
 void Halo::begin_step() {
@@ -332,6 +383,7 @@ void Halo::end_step(std::int64_t timeout_ns) {
 }
 
 weir_halo_info Halo::info() const {
+  sys::Lock lock(mutex_);
   weir_halo_info info = info_;
   info.steps = finished_;
   return info;
@@ -427,8 +479,8 @@ void Halo::take_early(std::size_t index, std::size_t count) {
   missing_ -= count;
 }
 
-void Halo::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
-                    std::span<const std::byte> body) noexcept {
+void Halo::take_message(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                        std::span<const std::byte> body) noexcept {
   try {
     switch (kind) {
       case Kind::hello: {
@@ -440,7 +492,7 @@ void Halo::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
         return;
       }
       case Kind::cells: return receive_cells(from, step, body);
-      case Kind::leave: return lost(from, fmt::format("rank {} {}", from, as_words(body)));
+      case Kind::leave: return note_loss(from, fmt::format("rank {} {}", from, as_words(body)));
       case Kind::failure:
         mark_failure_announced();
         return fail_with(WEIR_STATUS_NETWORK_ERROR,
@@ -450,6 +502,12 @@ void Halo::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
     fail_with(outcome.status, outcome.message);
   }
+}
+
+void Halo::received(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) noexcept {
+  take_message(from, kind, step, body);
+  end_exchanged_step();
 }
 
 void Halo::receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body) {
@@ -494,6 +552,11 @@ void Halo::receive_cells(Rank from, std::uint64_t step, std::span<const std::byt
 }
 
 void Halo::lost(Rank rank, const std::string& why) noexcept {
+  note_loss(rank, why);
+  end_exchanged_step();
+}
+
+void Halo::note_loss(Rank rank, const std::string& why) noexcept {
   try {
     sys::Lock lock(mutex_);
     if (why_lost_[rank].empty()) why_lost_[rank] = why;

@@ -27,8 +27,9 @@ struct HaloRequest {
   weir_halo_options options;
 };
 
-/// One rank's part of a halo exchange. start() and finish() are called by one thread. Final,
-/// because it receives messages before its constructor ends.
+/// One rank's part of a halo exchange. Each step is started and finished by one thread, or started
+/// by exchange() and finished by the thread that makes progress. Final, because it receives
+/// messages before its constructor ends.
 ///
 /// The thread that makes progress unpacks the cells of the current step into the halos. A neighbour
 /// can be at most one step ahead, because it needs a message of this rank for each step; messages
@@ -56,6 +57,20 @@ class Halo final : private GroupHub::Member {
   /// Both throw Error, after which the exchange cannot be used.
   void start();
   void finish(std::int64_t timeout_ns);
+  /// A step that no thread waits for.
+  class Step {
+   public:
+    /// Called once, when all halos are filled, or with the failure after which the exchange cannot
+    /// be used. May be called inside a listener.
+    virtual void done(const Outcome& outcome) noexcept = 0;
+
+   protected:
+    ~Step() = default;
+  };
+  /// Starts a step; its end is notified, possibly before the call returns.
+  void exchange(Step& step) noexcept;
+  /// Ends the exchange: the steps of the ranks that need this rank's cells fail with the reason.
+  void abandon(const char* why) noexcept;
   weir_halo_info info() const;
 
   /// The plan, for tests that corrupt it. Only between steps.
@@ -96,6 +111,9 @@ class Halo final : private GroupHub::Member {
   void received(Rank from, GroupHub::Kind kind, std::uint64_t step,
                 std::span<const std::byte> body) noexcept override;
   void lost(Rank rank, const std::string& why) noexcept override;
+  void take_message(Rank from, GroupHub::Kind kind, std::uint64_t step,
+                    std::span<const std::byte> body) noexcept;
+  void note_loss(Rank rank, const std::string& why) noexcept;
   void receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
   void fail_with(weir_status status, const std::string& message) noexcept;
   /// Throws the failure that ended the exchange, or one that names a lost rank whose cells are
@@ -110,9 +128,11 @@ class Halo final : private GroupHub::Member {
   std::optional<std::size_t> peer_index(Rank rank) const noexcept;
   void begin_step();
   void end_step(std::int64_t timeout_ns);
-  /// Calls step(). If that ends the exchange, notifies the ranks that need this rank's cells.
-  template <class Step>
-  void attempt(const Step& step);
+  /// Ends the step of exchange() if nothing is missing, or if it has failed.
+  void end_exchanged_step() noexcept;
+  /// Calls body(). If that ends the exchange, notifies the ranks that need this rank's cells.
+  template <class Body>
+  void attempt(const Body& body);
   void abort_exchange(std::string_view why) noexcept;
   using Parts = std::span<const HaloPlan::Part>;
   static Parts parts_of(const std::vector<HaloPlan::Part>& all,
@@ -138,11 +158,11 @@ class Halo final : private GroupHub::Member {
   /// Every rank has received, or will receive, what it needs to compare.
   bool all_hellos_sent_ = false;
   /// The other ranks have been notified that this one sends nothing more.
-  bool has_left_ = false;
+  sys::Atomic<bool> has_left_{false};
   std::optional<Layout> layout_;
   std::vector<Peer> peers_;  ///< in the order of the plan
 
-  sys::Mutex mutex_;
+  mutable sys::Mutex mutex_;
   std::vector<std::string> hellos_;  ///< by rank; "": not received yet
   std::size_t hellos_missing_ WEIR_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> why_lost_
@@ -152,6 +172,9 @@ class Halo final : private GroupHub::Member {
   Outcome failure_ WEIR_GUARDED_BY(mutex_);
   /// The other ranks know of a failure, or will.
   bool failure_announced_ WEIR_GUARDED_BY(mutex_) = false;
+  Step* step_ WEIR_GUARDED_BY(mutex_) =
+      nullptr;  ///< of exchange(), when this rank has sent its cells
+  std::int64_t wait_began_ns_ WEIR_GUARDED_BY(mutex_) = 0;
   weir_halo_info info_ = WEIR_HALO_INFO_INIT;
 };
 

@@ -1,12 +1,12 @@
 /* Messages and collective operations between ranks as actions of streams: order with kernels,
  * device memory, failures. */
-#include "fixture.h"
+#include "ranks.h"
 
 #include <sys/resource.h>
 
 #include "../support/sanitizers.h"
 
-enum { RANKS = 3, ROUNDS = 20, ROW = 4, ROWS = 8 };
+enum { ROUNDS = 20, ROW = 4, ROWS = 8 };
 
 /* What a rank has of its own. */
 typedef struct rank {
@@ -19,24 +19,13 @@ typedef struct rank {
   double *out_data, *in_data;
 } rank;
 
-static const char* domains;
-
 static rank join(weir_fabric* fabric) {
   rank own;
-  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
-  weir_place_options place_options = WEIR_PLACE_OPTIONS_INIT;
-  weir_place* place = NULL;
   memset(&own, 0, sizeof own);
   own.fabric = fabric;
   own.all = weir_fabric_communicator(fabric);
   own.rank = weir_fabric_rank(fabric);
-  options.domains = domains;
-  options.fabric = fabric;
-  require(weir_runtime_create(&options, &own.runtime));
-  place_options.core_count = 1;
-  place_options.oversubscribe = true;
-  require(weir_place_create(weir_runtime_get_domain(own.runtime, 0), &place_options, &place));
-  own.stream = make_stream(place, "left");
+  open_runtime(fabric, &own.runtime, &own.stream);
   own.out = make_buffer(own.runtime, "out", &own.out_data);
   own.in = make_buffer(own.runtime, "in", &own.in_data);
   register_kernel(own.runtime, "add", add_kernel, NULL);
@@ -249,7 +238,7 @@ static weir_status put_and_get(weir_fabric* fabric, void* payload) {
   barrier.scope = WEIR_SYNC_SCOPE_STREAM;
   CHECK_OK(weir_window_create(fabric, NULL, 2 * packed.extent[0], SOON, &window));
   part = weir_window_memory(window);
-  for (int round = 0; round < ROUNDS; ++round) {
+  for (unsigned round = 0; round < ROUNDS; ++round) {
     const size_t offset = (round % 2) * packed.extent[0];
     const double* const arrived = part + offset / 8;
     own.in_data[FIXTURE_DOUBLES - 1] = -1;
@@ -378,18 +367,6 @@ static weir_status refused(weir_fabric* fabric, void* payload) {
   weir_runtime_destroy(other);
   leave(&own);
   return WEIR_STATUS_OK;
-}
-
-static void on_ranks(const char* name, weir_fabric_program function) {
-  static const char* const kinds[] = {"host:cores=1", "sim:cores=1,gbps=1000,latency_us=0",
-                                      "sim:cores=1,gbps=1000,latency_us=0,order=device"};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
-    const int before = check_failures;
-    domains = kinds[i];
-    CHECK_OK(weir_fabric_simulate(NULL, RANKS, function, NULL));
-    printf("%s %s on %s\n", check_failures == before ? "ok    " : "FAILED", name, domains);
-    fflush(stdout);
-  }
 }
 
 int main(void) {

@@ -76,7 +76,26 @@ void on_ranks_by(Way way, Rank ranks, std::uint64_t seed, ProgressBy progress,
   EXPECT_EQ(reserved, 0) << "memory of a link is not given back";
 }
 
-/// Exchanges the halos of a random grid for some steps on ranks of their own.
+/// A step for whose end a rank waits in its own way.
+class AwaitedStep final : public Halo::Step {
+ public:
+  void done(const Outcome& outcome) noexcept override {
+    outcome_ = outcome;
+    EXPECT_FALSE(over_.exchange(true));
+  }
+  void await(Port& port) {
+    const bool over = port.wait_until([&] { return over_.load(); }, kTimeout, "a step");
+    if (!over) fail(WEIR_STATUS_TIMEOUT, "the step does not end");
+    if (!outcome_.ok()) throw Error(outcome_.status, outcome_.message);
+  }
+
+ private:
+  Outcome outcome_;
+  std::atomic<bool> over_{false};
+};
+
+/// Exchanges the halos of a random grid for some steps on ranks of their own, half of them with a
+/// thread that waits.
 std::vector<std::string> exchange(const RandomGrid& random, Way way, std::uint64_t seed,
                                   ProgressBy progress, std::uint64_t steps, bool check) {
   Failures failures(random.grid.ranks);
@@ -89,9 +108,11 @@ std::vector<std::string> exchange(const RandomGrid& random, Way way, std::uint64
       Halo halo(halos, [&] { return HaloRequest{&random.grid, options}; });
       for (std::uint64_t step = 0; step < steps; ++step) {
         memory.fill(step);
-        halo.start();
+        const bool waits = (seed + port.rank() + step) % 2 == 0;
+        AwaitedStep awaited;
+        waits ? halo.start() : halo.exchange(awaited);
         memory.spoil();  // the blocks are free
-        halo.finish(kTimeout);
+        waits ? halo.finish(kTimeout) : awaited.await(port);
         memory.restore(step);
         if (const auto wrong = memory.wrong(step)) {
           fail(WEIR_STATUS_INTERNAL, "step {}: {}", step, *wrong);
