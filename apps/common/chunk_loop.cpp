@@ -1,6 +1,7 @@
 #include "common/chunk_loop.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weir::apps {
 
@@ -13,7 +14,10 @@ ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams
         (*code_)({call.scalar<std::size_t>(0), call.scalar<std::size_t>(1),
                   call.scalar<std::size_t>(2)});
       })) {
+  const bool is_virtual = runtime.domain(0).info().virtual_time;
   for (const std::size_t place : places) {
+    if (is_virtual) virtual_cores_ = std::max(virtual_cores_, app_streams.cores(place));
+    if (is_virtual) continue;
     for (std::size_t core = 0; core < app_streams.cores(place); ++core) {
       hosts_.push_back(&app_streams.any(place, core));
     }
@@ -60,7 +64,14 @@ void ChunkLoop::abandon() noexcept {
   weir_runtime_synchronize(runtime_.handle(), weir::forever.count());
 }
 
-void ChunkLoop::run(const char* stage, std::size_t items,
+void ChunkLoop::work(std::size_t count, double item_ns) {
+  left_ns_ += item_ns * static_cast<double>(count);
+  const double whole = std::floor(left_ns_);
+  left_ns_ -= whole;
+  runtime_.pass_time(std::chrono::nanoseconds(static_cast<std::int64_t>(whole)));
+}
+
+void ChunkLoop::run(const char* stage, std::size_t items, double item_ns,
                     const std::function<void(const ChunkPart&)>& code) {
   begin_chunk(stage, items);
   code_ = &code;
@@ -71,6 +82,7 @@ void ChunkLoop::run(const char* stage, std::size_t items,
     abandon();
     throw;
   }
+  work(items, item_ns / static_cast<double>(virtual_cores_));
 }
 
 std::span<const std::byte> ChunkLoop::offload(const char* stage, const DeviceStage& code,

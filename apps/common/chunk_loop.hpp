@@ -86,15 +86,19 @@ class ChunkLoop {
     std::uint64_t items = 0, most = 0;
   };
 
-  /// `places` run functions; the calling thread does if there are none. The last argument, which
-  /// may be null, runs kernels.
+  /// `places` run functions; the calling thread does if there are none, and in virtual time, where
+  /// those are places of a simulated host. The last argument, which may be null, runs kernels.
   ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
             const std::vector<std::size_t>& places, const AppStream* device);
 
   /// Resets the counts. A run that takes longer than the timeout throws weir::Error{timeout}.
   void begin(std::chrono::nanoseconds timeout);
-  /// Calls code for parts of [0, count) on all cores, and waits for all.
-  void run(const char* stage, std::size_t count, const std::function<void(const ChunkPart&)>& code);
+  /// Calls code for parts of [0, count) on all cores, and waits for all. In virtual time
+  /// the cores of the simulated host share count * item_ns, as they do in a pipeline.
+  void run(const char* stage, std::size_t count, double item_ns,
+           const std::function<void(const ChunkPart&)>& code);
+  /// Lets the calling thread work on items alone.
+  void work(std::size_t count, double item_ns);
   /// Copies a chunk to the device, runs the kernel, waits, and copies the items that it put back.
   template <class Made, class Item>
   std::vector<Made> offload(const char* stage, const DeviceStage& code,
@@ -130,6 +134,8 @@ class ChunkLoop {
   const weir::Runtime& runtime_;
   const AppStreams& streams_;
   std::vector<const AppStream*> hosts_;  ///< one for each core
+  std::size_t virtual_cores_ = 1;
+  double left_ns_ = 0;  ///< of virtual time, less than one nanosecond
   const AppStream* const device_;
   std::map<std::string, Freight> freights_;
   const std::function<void(const ChunkPart&)>* code_ = nullptr;

@@ -35,8 +35,9 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const AppStream
 void PipelineWorkload::find_places(StagePlaces wanted) {
   for (std::size_t i = 0; i < streams_.places(); ++i) {
     const std::size_t domain = streams_.urgent(i).domain;
-    const std::string_view backend = runtime_.domain(domain).info().backend;
-    const bool host = backend == "host";
+    const weir_domain_info info = runtime_.domain(domain).info();
+    const std::string_view backend = info.backend;
+    const bool host = backend == "host" || (info.virtual_time && info.aliases_host);
     if (host) {
       places_.push_back(i);
     } else if (wanted == StagePlaces::hosts_and_device && device_ == nullptr) {
@@ -56,7 +57,7 @@ void PipelineWorkload::enqueue() {
   if (baseline()) return;
   weir::PipelineOptions options = wanted();
   options.name = name_.c_str();
-  options.place = at(0).place;
+  options.place = at(0, 0).place;
   runner_.begin(std::move(options), [this](const weir::Pipeline& pipeline) { connect(pipeline); });
 }
 
@@ -79,8 +80,9 @@ bool PipelineWorkload::watch() {
   return !baseline();
 }
 
-weir::StageOptions PipelineWorkload::at(std::size_t index) const {
-  return {.place = places_.empty() ? nullptr : &streams_.place(places_[index % places_.size()])};
+weir::StageOptions PipelineWorkload::at(std::size_t index, double item_ns) const {
+  return {.place = places_.empty() ? nullptr : &streams_.place(places_[index % places_.size()]),
+          .item_ns = item_ns};
 }
 
 std::uint64_t PipelineWorkload::items(const char* stage) const {

@@ -65,8 +65,8 @@ class PipelineWorkload : public Workload, public WatchedPipeline {
   virtual void describe(nlohmann::ordered_json&) const {}
 
   /// Returns where stage `index` runs: round robin over the places, except devices that run another
-  /// stage.
-  weir::StageOptions at(std::size_t index) const;
+  /// stage; in virtual time an item takes a core of a simulated host `item_ns`.
+  weir::StageOptions at(std::size_t index, double item_ns) const;
   /// A place for a stage that is a kernel; null: the stage is to run on the host.
   const weir::Place* device() const noexcept { return device_; }
   bool device_runs(const char* backend) const {

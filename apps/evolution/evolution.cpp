@@ -32,6 +32,9 @@ struct Chronicle {
   bool operator==(const Chronicle&) const = default;
 };
 
+// What an item takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr double kGenomeNs = 6500, kEvaluateNs = 17'000, kSelectNs = 40, kCrossoverNs = 2700;
+
 class Evolution final : public PipelineWorkload {
   using Creature = std::uint32_t;
   using Out = weir::Outlet<Creature>;
@@ -148,14 +151,14 @@ class Evolution final : public PipelineWorkload {
           island_of(era).cross(rank, era);
           out.put(rank);
         },
-        at(3));
+        at(3, kCrossoverNs));
     pipeline.stage(
         "mutate", to_mutate,
         [this](Creature rank, weir::StageContext context) {
           const Era era = era_of(context.epoch());
           island_of(era).mutate(rank, era);
         },
-        at(4));
+        at(4, 0));
   }
 
   void connect_hosts(const weir::Pipeline& pipeline, const weir::Tunnel<Creature>& to_reproduce,
@@ -169,7 +172,7 @@ class Evolution final : public PipelineWorkload {
           island_of(era).reproduce(creature, era);
           out.put(creature);
         },
-        at(0));
+        at(0, 0));
     pipeline.stage(
         "evaluate", to_evaluate, weir::into(evaluated),
         [this](Creature creature, const Out& out, weir::StageContext context) {
@@ -177,7 +180,7 @@ class Evolution final : public PipelineWorkload {
           island_of(era).evaluate(creature, era);
           out.put(creature);
         },
-        at(1));
+        at(1, kEvaluateNs));
     connect_select(pipeline, evaluated, to_cross, [](Island&, Creature) {});
   }
 
@@ -195,7 +198,7 @@ class Evolution final : public PipelineWorkload {
           if (genome == nullptr) throw weir::Error(WEIR_STATUS_OUT_OF_MEMORY, weir_last_error());
           write_genome(creature, era, genome);
         },
-        at(0));
+        at(0, kGenomeNs));
     connect_kernel(pipeline, "evaluate", genomes, evaluated, *evaluate_on_device_);
     connect_select(pipeline, evaluated, to_cross, note);
   }
@@ -222,7 +225,7 @@ class Evolution final : public PipelineWorkload {
   template <class Item, class Note>
   void connect_select(const weir::Pipeline& pipeline, const weir::Tunnel<Item>& evaluated,
                       const weir::Tunnel<Creature>& to_cross, Note note) {
-    weir::StageOptions alone = at(2);
+    weir::StageOptions alone = at(2, kSelectNs);
     alone.workers = 1;
     pipeline.stage(
         "select", evaluated, weir::into(to_cross),
@@ -242,22 +245,24 @@ class Evolution final : public PipelineWorkload {
     for (std::size_t epoch = 0; epoch < kIslands * generations_; ++epoch) {
       const Era era = era_of(epoch);
       Island& island = island_of(era);
-      const auto stage = [&](const char* name, void (Island::*step)(std::size_t, Era) noexcept) {
-        chunks.run(name, creatures(), [&](const ChunkPart& part) {
+      const auto stage = [&](const char* name, double item_ns,
+                             void (Island::*step)(std::size_t, Era) noexcept) {
+        chunks.run(name, creatures(), item_ns, [&](const ChunkPart& part) {
           for (std::size_t i = part.first; i < part.end; ++i) (island.*step)(i, era);
         });
       };
-      stage("reproduce", &Island::reproduce);
+      stage("reproduce", 0, &Island::reproduce);
       if (evaluate_on_device_) {
         evaluate_creatures(chunks, era);
       } else {
-        stage("evaluate", &Island::evaluate);
+        stage("evaluate", kEvaluateNs, &Island::evaluate);
       }
-      chunks.run("select", creatures(), [&](const ChunkPart& part) {
+      chunks.run("select", creatures(), 0, [&](const ChunkPart& part) {
         if (part.first == 0) island.select();
       });
-      stage("crossover", &Island::cross);
-      stage("mutate", &Island::mutate);
+      chunks.work(creatures(), kSelectNs);
+      stage("crossover", kCrossoverNs, &Island::cross);
+      stage("mutate", 0, &Island::mutate);
       complete(era);
     }
   }
@@ -265,7 +270,11 @@ class Evolution final : public PipelineWorkload {
   void evaluate_creatures(ChunkLoop& chunks, Era era) {
     const std::size_t genome = options_.genes + 1;
     std::vector<double> genomes(creatures() * genome);
-    for (std::size_t i = 0; i < creatures(); ++i) write_genome(i, era, &genomes[i * genome]);
+    chunks.run("genomes", creatures(), kGenomeNs, [&](const ChunkPart& part) {
+      for (std::size_t i = part.first; i < part.end; ++i) {
+        write_genome(i, era, &genomes[i * genome]);
+      }
+    });
     for (const auto& known : chunks.offload<Evaluated>("evaluate", *evaluate_on_device_, genomes)) {
       note(island_of(era), known);
     }

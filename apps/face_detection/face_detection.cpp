@@ -69,6 +69,10 @@ struct Detection {
   std::vector<Box> candidates, faces;  ///< from the left
 };
 
+// What an item takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr double kGreyNs = 180'000, kResizeNs = 55'000, kIntegralNs = 19'000, kScanNs = 16'000,
+                 kCutNs = 26'000, kCollectNs = 1300;
+
 class FaceDetection final : public PipelineWorkload {
   using Number = std::uint32_t;
 
@@ -224,7 +228,7 @@ class FaceDetection final : public PipelineWorkload {
           make_grey(picture);
           if (!frame_of(picture).levels.empty()) out.put(0);
         },
-        at(0));
+        at(0, kGreyNs));
     pipeline.stage(
         "resize", to_resize, weir::into(to_resize, to_integrate),
         [this](Number level, const weir::Outlet<Number>& again, const weir::Outlet<Number>& out,
@@ -234,7 +238,7 @@ class FaceDetection final : public PipelineWorkload {
           resize(frame, level);
           out.put(level);
         },
-        at(1));
+        at(1, kResizeNs));
     if (scan_on_device_) {
       connect_device(pipeline, to_integrate);
     } else {
@@ -252,19 +256,19 @@ class FaceDetection final : public PipelineWorkload {
           frame.levels[level].integrate(cascade_);
           put_strips(frame, level, out);
         },
-        at(2));
+        at(2, kIntegralNs));
     pipeline.stage(
         "scan", strips, weir::into(candidates),
         [this](const Strip& strip, const weir::Outlet<Box>& out, weir::StageContext context) {
           scan(frame_of(context.epoch()), strip, out);
         },
-        at(3));
+        at(3, kScanNs));
     pipeline.stage(
         "collect", candidates,
         [this](const Box& box, weir::StageContext context) {
           frame_of(context.epoch()).candidates.push_back(box);
         },
-        alone(4));
+        alone(4, 0));
   }
 
   /// The device judges windows, and the host goes through the rows.
@@ -277,17 +281,17 @@ class FaceDetection final : public PipelineWorkload {
           cut(frame_of(context.epoch()).levels[level], cascade_, level,
               [&](const WindowTile& tile) { out.put(tile); });
         },
-        at(2));
+        at(2, kCutNs));
     connect_kernel(pipeline, "scan", tiles, judged, *scan_on_device_);
     pipeline.stage(
         "collect", judged,
         [this](const JudgedTile& tile, weir::StageContext context) {
           collect(frame_of(context.epoch()), tile);
         },
-        alone(4));
+        alone(4, kCollectNs));
   }
-  weir::StageOptions alone(std::size_t index) const {
-    weir::StageOptions options = at(index);
+  weir::StageOptions alone(std::size_t index, double item_ns) const {
+    weir::StageOptions options = at(index, item_ns);
     options.workers = 1;
     return options;
   }
@@ -296,8 +300,8 @@ class FaceDetection final : public PipelineWorkload {
   void loop(ChunkLoop& chunks) override {
     for (std::size_t picture = 0; picture < photographs_.size(); ++picture) {
       Frame& frame = frame_of(picture);
-      chunks.run("grey", 1, [&](const ChunkPart&) { make_grey(picture); });
-      chunks.run("resize", frame.levels.size(), [&](const ChunkPart& part) {
+      chunks.run("grey", 1, kGreyNs, [&](const ChunkPart&) { make_grey(picture); });
+      chunks.run("resize", frame.levels.size(), kResizeNs, [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) resize(frame, i);
       });
       if (scan_on_device_) {
@@ -312,7 +316,7 @@ class FaceDetection final : public PipelineWorkload {
   void scan_on_hosts(ChunkLoop& chunks, Frame& frame) {
     Collected<Strip> planned(chunks.parts());
     Collected<Box> found(chunks.parts());
-    chunks.run("integral", frame.levels.size(), [&](const ChunkPart& part) {
+    chunks.run("integral", frame.levels.size(), kIntegralNs, [&](const ChunkPart& part) {
       const auto out = planned.outlet(part);
       for (std::size_t i = part.first; i < part.end; ++i) {
         frame.levels[i].integrate(cascade_);
@@ -320,18 +324,18 @@ class FaceDetection final : public PipelineWorkload {
       }
     });
     const std::vector<Strip> strips = planned.take();
-    chunks.run("scan", strips.size(), [&](const ChunkPart& part) {
+    chunks.run("scan", strips.size(), kScanNs, [&](const ChunkPart& part) {
       const auto out = found.outlet(part);
       for (std::size_t i = part.first; i < part.end; ++i) scan(frame, strips[i], out);
     });
     const std::vector<Box> boxes = found.take();
-    chunks.run("collect", boxes.size(), [&](const ChunkPart& part) {
+    chunks.run("collect", boxes.size(), 0, [&](const ChunkPart& part) {
       if (part.first == 0) frame.candidates = boxes;
     });
   }
   void scan_on_device(ChunkLoop& chunks, Frame& frame) {
     Collected<WindowTile> cuts(chunks.parts());
-    chunks.run("cut", frame.levels.size(), [&](const ChunkPart& part) {
+    chunks.run("cut", frame.levels.size(), kCutNs, [&](const ChunkPart& part) {
       const auto out = cuts.outlet(part);
       for (std::size_t i = part.first; i < part.end; ++i) {
         cut(frame.levels[i], cascade_, static_cast<std::uint32_t>(i),
@@ -339,10 +343,11 @@ class FaceDetection final : public PipelineWorkload {
       }
     });
     const auto judged = chunks.offload<JudgedTile>("scan", *scan_on_device_, cuts.take());
-    chunks.run("collect", judged.size(), [&](const ChunkPart& part) {
+    chunks.run("collect", judged.size(), 0, [&](const ChunkPart& part) {
       if (part.first > 0) return;
       for (const JudgedTile& tile : judged) collect(frame, tile);
     });
+    chunks.work(judged.size(), kCollectNs);
   }
 
   std::vector<Box> boxes_by_pixels(const ColourImage& image) const {

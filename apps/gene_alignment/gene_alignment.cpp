@@ -169,6 +169,9 @@ class Writer {
   int best_ = std::numeric_limits<int>::min();
 };
 
+// What an item takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr double kPositionNs = 5.3, kFineNs = 135'000, kWriteNs = 600, kCutNs = 30;
+
 class GeneAlignment final : public PipelineWorkload {
  public:
   GeneAlignment(std::string output, Sequences sequences, std::size_t chunk,
@@ -317,7 +320,7 @@ class GeneAlignment final : public PipelineWorkload {
                       out.put(next);
                       return advance(next);
                     });
-    weir::StageOptions fine = at(1), alone = at(2);
+    weir::StageOptions fine = at(1, kFineNs), alone = at(2, kWriteNs);
     fine.ordered = true;
     alone.workers = 1;
     connect_coarse(pipeline, positions, hits);
@@ -335,7 +338,7 @@ class GeneAlignment final : public PipelineWorkload {
   /// The host finds words itself, or cuts letters into blocks for the device.
   void connect_coarse(const weir::Pipeline& pipeline, const weir::Tunnel<Positions>& positions,
                       const weir::Tunnel<Hit>& hits) {
-    weir::StageOptions ordered = at(0);
+    weir::StageOptions ordered = at(0, kPositionNs * static_cast<double>(chunk_));
     ordered.ordered = true;
     if (!coarse_on_device_) {
       return pipeline.stage(
@@ -345,6 +348,7 @@ class GeneAlignment final : public PipelineWorkload {
           },
           ordered);
     }
+    ordered.item_ns = kCutNs;
     const auto blocks = pipeline.tunnel<LetterBlock>("blocks");
     const auto marked = pipeline.tunnel<MarkedBlock>("marked blocks");
     pipeline.stage(
@@ -363,16 +367,19 @@ class GeneAlignment final : public PipelineWorkload {
     Collected<Hit> found(chunks.parts());
     if (!coarse_on_device_) {
       const std::size_t end = end_of(at);
-      chunks.run("coarse", end > at.first ? end - at.first : 0, [&](const ChunkPart& part) {
-        observe(at, at.first + part.first, at.first + part.end, found.outlet(part));
-      });
+      chunks.run("coarse", end > at.first ? end - at.first : 0, kPositionNs,
+                 [&](const ChunkPart& part) {
+                   observe(at, at.first + part.first, at.first + part.end, found.outlet(part));
+                 });
       return found.take();
     }
     std::vector<LetterBlock> blocks;
     cut(at, ChunkOutlet(blocks));
+    chunks.work(blocks.size(), kCutNs);
     const auto marked = chunks.offload<MarkedBlock>("coarse", *coarse_on_device_, blocks);
     std::vector<Hit> hits;
     for (const MarkedBlock& block : marked) put_hits(block, ChunkOutlet(hits));
+    chunks.work(marked.size(), kCutNs);
     return hits;
   }
 
@@ -380,10 +387,11 @@ class GeneAlignment final : public PipelineWorkload {
     for_all_positions([&](const Positions& at) {
       const std::vector<Hit> hits = coarse(chunks, at);
       std::vector<Found> fitted(hits.size());
-      chunks.run("fine", hits.size(), [&](const ChunkPart& part) {
+      chunks.run("fine", hits.size(), kFineNs, [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) fitted[i] = fit(hits[i], part.index);
       });
       for (const Found& each : fitted) writer_->add(each);
+      chunks.work(fitted.size(), kWriteNs);
       return true;
     });
   }

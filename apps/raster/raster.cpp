@@ -180,6 +180,9 @@ class SharedRaster final : public Workload {
   ColourImage shown_;
 };
 
+// What an item takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr double kVertexNs = 6000, kRasterNs = 2000, kBlendNs = 250;
+
 class Raster final : public PipelineWorkload {
  public:
   Raster(std::string output, const RasterOptions& options, const weir::Runtime& runtime,
@@ -238,14 +241,14 @@ class Raster final : public PipelineWorkload {
     pipeline.stage(
         "vertex", triangles, weir::into(bins),
         [this](const LitTriangle& lit, const weir::Outlet<BinTask>& out) { scene_.bin(lit, out); },
-        at(0));
+        at(0, kVertexNs));
     if (raster_on_device_) return connect_device(pipeline, bins);
     pipeline.stage(
         "raster", bins,
         [this](const BinTask& task, weir::StageContext context) {
           draw_bin(task, frame_of(context.epoch()));
         },
-        at(1));
+        at(1, kRasterNs));
   }
   /// The device draws bins, and the host puts them together.
   void connect_device(const weir::Pipeline& pipeline, const weir::Tunnel<BinTask>& bins) {
@@ -256,14 +259,14 @@ class Raster final : public PipelineWorkload {
         [this](const DrawnBin& bin, weir::StageContext context) {
           blend(bin, frame_of(context.epoch()));
         },
-        at(1));
+        at(1, kBlendNs));
   }
 
   /// A chunk is a picture.
   void loop(ChunkLoop& chunks) override {
     Collected<BinTask> binned(chunks.parts());
     for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
-      chunks.run("vertex", kCubeTriangles, [&](const ChunkPart& part) {
+      chunks.run("vertex", kCubeTriangles, kVertexNs, [&](const ChunkPart& part) {
         const auto out = binned.outlet(part);
         for (std::size_t i = part.first; i < part.end; ++i)
           scene_.bin(scene_.triangle(picture, i), out);
@@ -275,12 +278,12 @@ class Raster final : public PipelineWorkload {
   }
   void draw_bins(ChunkLoop& chunks, const std::vector<BinTask>& tasks, DepthFrame& frame) const {
     if (!raster_on_device_) {
-      return chunks.run("raster", tasks.size(), [&](const ChunkPart& part) {
+      return chunks.run("raster", tasks.size(), kRasterNs, [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) draw_bin(tasks[i], frame);
       });
     }
     const auto drawn = chunks.offload<DrawnBin>("raster", *raster_on_device_, tasks);
-    chunks.run("blend", drawn.size(), [&](const ChunkPart& part) {
+    chunks.run("blend", drawn.size(), kBlendNs, [&](const ChunkPart& part) {
       for (std::size_t i = part.first; i < part.end; ++i) blend(drawn[i], frame);
     });
   }

@@ -29,6 +29,9 @@ struct ReyesOptions {
   PipelineSwitches switches;
 };
 
+// What an item takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr double kSplitNs = 115, kDiceNs = 6100, kShadeNs = 75;
+
 class Reyes final : public PipelineWorkload {
  public:
   Reyes(std::string output, const ReyesOptions& options, const weir::Runtime& runtime,
@@ -110,7 +113,8 @@ class Reyes final : public PipelineWorkload {
     connect_split(pipeline, patches, small);
     connect_dice(pipeline, small, polygons);
     pipeline.stage(
-        "shade", polygons, [this](const Micropolygon& polygon) { shade(polygon, frame_); }, at(2));
+        "shade", polygons, [this](const Micropolygon& polygon) { shade(polygon, frame_); },
+        at(2, kShadeNs));
   }
 
   /// A resident kernel splits patches until they are small, as far as they have room in a batch;
@@ -122,7 +126,7 @@ class Reyes final : public PipelineWorkload {
           "split", patches, weir::into(patches, small),
           [this](const Patch& patch, const weir::Outlet<Patch>& again,
                  const weir::Outlet<SmallPatch>& out) { split(patch, again, out); },
-          at(0));
+          at(0, kSplitNs));
     }
     const auto numbers = pipeline.tunnel<std::uint64_t>("numbers of patches");
     weir::KernelStageOptions options = split_on_device_->options;
@@ -131,7 +135,7 @@ class Reyes final : public PipelineWorkload {
     options.batch = std::min(options.batch, most);
     pipeline.kernel("split", patches, weir::into(patches, small, numbers), split_on_device_->kernel,
                     *device(), options);
-    weir::StageOptions alone = at(0);
+    weir::StageOptions alone = at(0, 0);
     alone.workers = 1;
     pipeline.stage(
         "count", numbers, [this](std::uint64_t number) { split_by_device_ += number; }, alone);
@@ -147,7 +151,7 @@ class Reyes final : public PipelineWorkload {
         [this](const SmallPatch& patch, const weir::Outlet<Micropolygon>& out) {
           dice(patch, out);
         },
-        at(1));
+        at(1, kDiceNs));
   }
 
   /// One chunk a generation of patches, whose size the next one has to wait for.
@@ -156,7 +160,7 @@ class Reyes final : public PipelineWorkload {
     Collected<Patch> again(chunks.parts());
     Collected<SmallPatch> small(chunks.parts());
     while (!patches.empty()) {
-      chunks.run("split", patches.size(), [&](const ChunkPart& part) {
+      chunks.run("split", patches.size(), kSplitNs, [&](const ChunkPart& part) {
         const auto halves = again.outlet(part);
         const auto out = small.outlet(part);
         for (std::size_t i = part.first; i < part.end; ++i) split(patches[i], halves, out);
@@ -164,7 +168,7 @@ class Reyes final : public PipelineWorkload {
       patches = again.take();
     }
     const std::vector<Micropolygon> polygons = diced(chunks, small.take());
-    chunks.run("shade", polygons.size(), [&](const ChunkPart& part) {
+    chunks.run("shade", polygons.size(), kShadeNs, [&](const ChunkPart& part) {
       for (std::size_t i = part.first; i < part.end; ++i) shade(polygons[i], frame_);
     });
   }
@@ -172,7 +176,7 @@ class Reyes final : public PipelineWorkload {
   std::vector<Micropolygon> diced(ChunkLoop& chunks, const std::vector<SmallPatch>& patches) {
     if (dice_on_device_) return chunks.offload<Micropolygon>("dice", *dice_on_device_, patches);
     Collected<Micropolygon> polygons(chunks.parts());
-    chunks.run("dice", patches.size(), [&](const ChunkPart& part) {
+    chunks.run("dice", patches.size(), kDiceNs, [&](const ChunkPart& part) {
       const auto out = polygons.outlet(part);
       for (std::size_t i = part.first; i < part.end; ++i) dice(patches[i], out);
     });

@@ -212,9 +212,18 @@ typedef struct weir_stage_options {
   /** Used in place of a function. Runs on `place`, of any domain, which must have no workers of the
       pipeline and must outlive it. Workers of the pipeline's place move the items. */
   const weir_stage_kernel* kernel;
+  /** In virtual time: the nanoseconds of a host core that the function takes for each item of its
+   * input, or a source for each item that it puts; 0: no time passes. The cores of the place, which
+   * is of a simulated host, share the items evenly, as if each could be divided: their rate is
+   * right, the latency of an item too short. Without a place the cores are those of the first
+   * simulated host; without that there is one. */
+  double item_ns;
 } weir_stage_options;
-#define WEIR_STAGE_OPTIONS_INIT \
-  { sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false, NULL }
+#define WEIR_STAGE_OPTIONS_INIT                                                                    \
+  {                                                                                                \
+    sizeof(weir_stage_options), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, false, NULL, \
+        0                                                                                          \
+  }
 
 /** An item that failed, for weir_pipeline_options::on_failure; valid during the call. */
 typedef struct weir_item_failure {

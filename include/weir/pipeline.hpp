@@ -140,6 +140,7 @@ struct StageOptions {
   const Place* place = nullptr;  ///< nullptr: the pipeline's
   std::size_t workers = 0;       ///< 0: all cores of the place; a source: 1
   bool ordered = false;
+  double item_ns = 0;  ///< in virtual time: of a host core for an item
 };
 
 /// A kernel as a stage: contracts at weir_stage_kernel.
@@ -526,6 +527,7 @@ class Pipeline {
     options.place = wanted.place != nullptr ? wanted.place->handle() : nullptr;
     options.workers = wanted.workers;
     options.ordered = wanted.ordered;
+    options.item_ns = wanted.item_ns;
     check(weir_pipeline_add_stage(handle(), &options));
     static_cast<void>(owned.release());
   }

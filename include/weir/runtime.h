@@ -91,6 +91,13 @@ WEIR_API weir_status weir_runtime_find_domain(const weir_runtime* runtime, const
  */
 WEIR_API int64_t weir_runtime_now(const weir_runtime* runtime);
 
+/**
+ * In virtual time: lets `ns` nanoseconds pass, as if the calling thread worked for so long, while
+ * kernels and copies go on. Without virtual time it does nothing. BUSY inside a kernel or a
+ * callback.
+ */
+WEIR_API weir_status weir_runtime_pass_time(weir_runtime* runtime, int64_t ns);
+
 /** Work done since the runtime was created. */
 typedef struct weir_stats {
   size_t struct_size;

@@ -1019,6 +1019,10 @@ class Runtime {
   std::chrono::nanoseconds now() const noexcept {
     return std::chrono::nanoseconds(weir_runtime_now(handle()));
   }
+  /// In virtual time: lets time pass, as if the calling thread worked.
+  void pass_time(std::chrono::nanoseconds time) const {
+    check(weir_runtime_pass_time(handle(), time.count()));
+  }
   weir_stats stats() const {
     weir_stats found = WEIR_STATS_INIT;
     check(weir_runtime_get_stats(handle(), &found));

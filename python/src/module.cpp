@@ -682,6 +682,16 @@ void define_runtime(nb::module_& m) {
           },
           "The clock of the platform in seconds: simulated, if time is. Differences mean "
           "something.")
+      .def(
+          "pass_time",
+          [](const Runtime& runtime, double seconds) {
+            runtime.session->require_open();
+            check(weir_runtime_pass_time(runtime.session->handle(),
+                                         nanoseconds(seconds, "the time")));
+          },
+          "seconds"_a,
+          "In virtual time: lets time pass, as if the calling thread worked. Otherwise it does "
+          "nothing.")
       .def("stats", &stats_of, "Actions and bytes since the runtime was made.",
            nb::sig("def stats(self) -> dict[str, int]"))
       .def("_describe", &describe)

@@ -78,6 +78,17 @@ int64_t weir_runtime_now(const weir_runtime* runtime) {
   return now;
 }
 
+weir_status weir_runtime_pass_time(weir_runtime* runtime, int64_t ns) {
+  return guard([&] {
+    weir_runtime& live = weir_runtime::check(runtime);
+    if (ns < 0) fail_argument("{} ns cannot pass: give 0 or more", ns);
+    if (NoWaitScope::active()) {
+      fail(WEIR_STATUS_BUSY, "a kernel or callback cannot let time pass");
+    }
+    if (live.virtual_time()) pass_time(live, ns);
+  });
+}
+
 weir_status weir_runtime_get_stats(const weir_runtime* runtime, weir_stats* out_stats) {
   return guard([&] {
     weir_stats stats = WEIR_STATS_INIT;

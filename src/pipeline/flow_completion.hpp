@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,13 +23,22 @@ class Flow;
 class FlowClock {
  public:
   /// Sets virtual time, before start(): advance() passes time and returns whether an event
-  /// happened, now() returns nanoseconds.
-  void make_virtual(std::function<bool()> advance, std::function<std::int64_t()> now) {
+  /// happened, pass(ns) passes so much, now() returns nanoseconds.
+  void make_virtual(std::function<bool()> advance, std::function<void(std::int64_t)> pass,
+                    std::function<std::int64_t()> now) {
     advance_ = std::move(advance);
+    pass_ = std::move(pass);
     now_ = std::move(now);
   }
   bool is_virtual() const noexcept { return advance_ != nullptr; }
   bool advance() const { return advance_(); }
+  /// Passes whole nanoseconds and keeps the rest for the next call. Returns how many. The worker.
+  std::int64_t pass(double ns) {
+    const double all = ns + left_ns_, whole = std::floor(all);
+    left_ns_ = all - whole;
+    pass_(static_cast<std::int64_t>(whole));
+    return static_cast<std::int64_t>(whole);
+  }
   std::int64_t now_ns() const noexcept { return now_ ? now_() : sys::now_ns(); }
 
   void start() noexcept { started_ns_ = now_ns(); }
@@ -45,7 +55,9 @@ class FlowClock {
 
  private:
   std::function<bool()> advance_;
+  std::function<void(std::int64_t)> pass_;
   std::function<std::int64_t()> now_;
+  double left_ns_ = 0;  ///< less than one nanosecond
   std::int64_t started_ns_ = 0;
   sys::Atomic<std::int64_t> ended_ns_{sys::kNever};
   sys::Atomic<bool> sampling_{false};

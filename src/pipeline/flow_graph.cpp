@@ -148,7 +148,7 @@ Tunnel& FlowGraph::own(weir_tunnel* tunnel, const Stage& stage) const {
 }
 
 void FlowGraph::add_stage(const weir_stage_options& options, std::size_t group,
-                          OffloadExecutor* executor) {
+                          OffloadExecutor* executor, std::size_t cores) {
   refuse_when_sealed("stages");
   auto made = std::make_unique<Stage>();
   Stage& stage = *made;
@@ -179,6 +179,8 @@ void FlowGraph::add_stage(const weir_stage_options& options, std::size_t group,
   stage.payload = options.payload;
   stage.group = group;
   stage.ordered = options.ordered;
+  stage.item_ns = options.item_ns;
+  stage.cores = cores;
   if (options.ordered) {
     if (stage.input == nullptr) {
       fail_argument("source '{}' cannot be ordered: it has no input", stage.name);

@@ -39,7 +39,7 @@ class FlowGraph {
   /// Adds a stage to a group, an index into the argument of arrange(). With an executor, which must
   /// outlive all work, workers of the group only move the stage's items.
   void add_stage(const weir_stage_options& options, std::size_t group,
-                 OffloadExecutor* executor = nullptr);
+                 OffloadExecutor* executor = nullptr, std::size_t cores = 1);
   /// Throws Error unless each tunnel has a stage and a producer, each loop gets a first item, and
   /// each batch can be full. Creates the groups of workers: workers[i] in group i. Returns the
   /// components, upstream first.

@@ -8,6 +8,7 @@
 #include "base/thread_role.hpp"
 #include "pipeline/kernel_stage.hpp"
 #include "stream/registry.hpp"
+#include "stream/waiting.hpp"
 
 namespace weir::rt {
 
@@ -22,7 +23,21 @@ weir_status work(const weir_call* call) {
   return WEIR_STATUS_OK;
 }
 
-bool is_host(const Domain& domain) { return domain.info().backend == "host"; }
+/// In nanoseconds: a day.
+constexpr double kMostItemNs = 86'400e9;
+
+/// Whether the functions of stages run on the cores of a device: a host, which may be simulated.
+bool runs_functions(const DeviceInfo& info) {
+  return info.backend == "host" || (info.virtual_time && info.aliases_host);
+}
+
+void check_runs_functions(const weir_place& place) {
+  const DeviceInfo& info = place.domain().info();
+  if (runs_functions(info)) return;
+  fail(WEIR_STATUS_UNSUPPORTED,
+       "place '{}' of domain '{}' cannot run stages: their code runs on host cores", place.name(),
+       info.name);
+}
 
 }  // namespace
 
@@ -31,6 +46,7 @@ Pipeline::Pipeline(Registry& registry, const std::string& name,
     : registry_(registry), flow_(name, options), usual_place_(options.place) {
   if (virtual_time()) {
     flow_.clock.make_virtual([this] { return registry_.drive(); },
+                             [this](std::int64_t ns) { pass_time(registry_, ns); },
                              [this] { return registry_.now_ns(); });
   } else if (usual_place_ != nullptr) {
     group_of(usual_place_);
@@ -58,7 +74,7 @@ weir_place& Pipeline::usual_place() {
   if (usual_place_ != nullptr) return *usual_place_;
   for (std::size_t i = 0; i < registry_.domain_count(); ++i) {
     weir_domain& domain = *registry_.domain(i);
-    if (!is_host(domain)) continue;
+    if (!runs_functions(domain.info())) continue;
     weir_place_options options = WEIR_PLACE_OPTIONS_INIT;
     if (registry_.free_cores(domain) == 0) {
       options.oversubscribe = true;
@@ -84,11 +100,7 @@ weir_place& Pipeline::check_place(weir_place* place) const {
 
 std::size_t Pipeline::group_of(weir_place* place) {
   weir_place& wanted = place != nullptr ? check_place(place) : usual_place();
-  if (!is_host(wanted.domain())) {
-    fail(WEIR_STATUS_UNSUPPORTED,
-         "place '{}' of domain '{}' cannot run stages: their code runs on host cores",
-         wanted.name(), wanted.domain().name());
-  }
+  check_runs_functions(wanted);
   const auto found = std::find(places_.begin(), places_.end(), &wanted);
   const auto group = static_cast<std::size_t>(found - places_.begin());
   if (found == places_.end()) places_.push_back(&wanted);
@@ -100,13 +112,29 @@ std::size_t Pipeline::usual_group() { return virtual_time() ? 0 : group_of(nullp
 
 void Pipeline::add_stage(const weir_stage_options& options) {
   if (options.kernel != nullptr) return add_kernel(options);
-  if (virtual_time() && options.place != nullptr) {
-    fail(WEIR_STATUS_UNSUPPORTED,
-         "a stage of pipeline '{}' has place '{}', but in virtual time stages run on the thread "
-         "that waits: leave the place out",
-         name(), weir_place::check(options.place).name());
+  if (!(options.item_ns >= 0 && options.item_ns <= kMostItemNs)) {
+    fail_argument("stage '{}' takes {} ns for an item: give 0 to {} ns",
+                  options.name != nullptr ? options.name : "", options.item_ns, kMostItemNs);
   }
-  flow_.graph.add_stage(options, virtual_time() ? 0 : group_of(options.place));
+  if (!virtual_time()) return flow_.graph.add_stage(options, group_of(options.place));
+  flow_.graph.add_stage(options, 0, nullptr, virtual_cores(options));
+}
+
+/// Returns how many cores of a simulated host work on a call of a stage.
+std::size_t Pipeline::virtual_cores(const weir_stage_options& options) const {
+  std::size_t cores = 1;
+  if (weir_place* const given = options.place != nullptr ? options.place : usual_place_) {
+    const weir_place& place = check_place(given);
+    check_runs_functions(place);
+    cores = place.width();
+  } else {
+    for (std::size_t i = registry_.domain_count(); i-- > 0;) {
+      const DeviceInfo& info = registry_.domain(i)->info();
+      if (runs_functions(info)) cores = info.cores;
+    }
+  }
+  const std::size_t usual = options.input == nullptr ? 1 : cores;
+  return std::min(cores, options.workers > 0 ? options.workers : usual);
 }
 
 void Pipeline::add_kernel(const weir_stage_options& options) {

@@ -50,6 +50,7 @@ class Pipeline {
  private:
   std::size_t group_of(weir_place* place);
   std::size_t usual_group();
+  std::size_t virtual_cores(const weir_stage_options& options) const;
   void add_kernel(const weir_stage_options& options);
   weir_place& check_place(weir_place* place) const;
   template <class Executor, class Options>

@@ -155,6 +155,12 @@ bool StageRunner::settle(Stage& stage, const WorkerBuffer::Batch& batch,
   for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
     created += count_created(stage, *stage.outputs[i], *outputs.buffers[i], batch.tag);
   }
+  if (flow_.clock.is_virtual() && stage.item_ns > 0) {
+    const std::size_t items = stage.input != nullptr ? batch.count : created;
+    const double each = static_cast<double>(items) / static_cast<double>(stage.cores);
+    const std::int64_t ns = flow_.clock.pass(stage.item_ns * each);
+    WorkerCounts::add(counts_.stages[stage.index].busy_ns, static_cast<std::uint64_t>(ns));
+  }
   Count* const epoch = flow_.epochs.count_in(counts_.epochs.get(), batch.tag.epoch);
   if (epoch != nullptr) epoch->create(created);
   WorkerCounts::add(counts_.stages[stage.index].put, created);

@@ -82,6 +82,8 @@ struct Stage {
   bool feeds_itself = false;
   bool newest_first = false;  ///< is in a loop
   bool ordered = false;       ///< set by the program
+  double item_ns = 0;         ///< in virtual time: of a host core, for an item
+  std::size_t cores = 1;      ///< in virtual time: that share the items
 
   sys::Atomic<bool> at_its_end{false};
   Latencies latencies;

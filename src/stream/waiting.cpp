@@ -84,8 +84,12 @@ void pass_enqueue_time(Context& context) noexcept {
   for (std::size_t i = 0; i < context.domain_count(); ++i) {
     taken = std::max(taken, context.domain(i)->info().enqueue_ns);
   }
-  const std::int64_t until = context.now_ns() + taken;
-  if (taken == 0 || !context.domain(0)->device().wake_at(until)) return;
+  pass_time(context, taken);
+}
+
+void pass_time(Context& context, std::int64_t ns) noexcept {
+  const std::int64_t until = context.now_ns() + ns;
+  if (ns <= 0 || !context.domain(0)->device().wake_at(until)) return;
   while (context.now_ns() < until) {
     if (!context.drive()) sys::yield();  // another thread drives
   }

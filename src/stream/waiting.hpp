@@ -37,6 +37,10 @@ WaitResult wait_for_events(Context& context, std::span<const weir_event> events,
 /// the time pass that this takes the host. Not in a kernel or a callback.
 void pass_enqueue_time(Context& context) noexcept;
 
+/// In virtual time, on a thread of the program or of a pipeline: lets time pass. Not in a kernel or
+/// a callback.
+void pass_time(Context& context, std::int64_t ns) noexcept;
+
 /// Polls, drives virtual time, or sleeps, until the signal has `wanted` deliveries or the deadline
 /// has passed. Returns whether it has them.
 bool wait_for_signal(Context& context, Signal& signal, std::uint32_t wanted,

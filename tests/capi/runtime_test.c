@@ -98,6 +98,32 @@ static void transfers_of_another_domain(void) {
   weir_runtime_destroy(both);
 }
 
+static weir_status late_kernel(const weir_call* call) {
+  return weir_runtime_pass_time(call->payload, 1);
+}
+
+static void time_passes_in_virtual_time(void) {
+  weir_runtime_options options = WEIR_RUNTIME_OPTIONS_INIT;
+  weir_compute compute = WEIR_COMPUTE_INIT;
+  weir_runtime* virtual_one = NULL;
+  weir_place* place = NULL;
+  CHECK_OK(weir_runtime_pass_time(f.runtime, INT64_MAX)); /* in real time without effect */
+  options.domains = "sim:clock=virtual,cores=1";
+  require(weir_runtime_create(&options, &virtual_one));
+  const int64_t begin = weir_runtime_now(virtual_one);
+  CHECK_OK(weir_runtime_pass_time(virtual_one, 1234567));
+  CHECK_OK(weir_runtime_pass_time(virtual_one, 0));
+  CHECK(weir_runtime_now(virtual_one) == begin + 1234567);
+  CHECK_REFUSED(weir_runtime_pass_time(virtual_one, -1), "-1 ns");
+  CHECK_REFUSED(weir_runtime_pass_time(NULL, 1), "runtime");
+  require(weir_place_create(weir_runtime_get_domain(virtual_one, 0), NULL, &place));
+  weir_stream* const stream = make_stream(place, "left");
+  compute.kernel = register_kernel(virtual_one, "late", late_kernel, virtual_one);
+  CHECK_OK(weir_stream_compute(stream, &compute, NULL));
+  CHECK_FAILS(weir_stream_synchronize(stream, SOON), WEIR_STATUS_BUSY, "'late'");
+  weir_runtime_destroy(virtual_one);
+}
+
 int main(void) {
   RUN(unknown_blas);
   set_up(&f);
@@ -106,6 +132,7 @@ int main(void) {
   RUN(unwritable_traces);
   RUN(too_little_memory_in_a_domain);
   RUN(transfers_of_another_domain);
+  RUN(time_passes_in_virtual_time);
   tear_down(&f);
   return check_failures != 0;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -708,6 +709,43 @@ TEST_F(Pipelines, DestroyedWhileAFeedWaits_PutIsCancelled) {
     feeder.join();
     EXPECT_EQ(status, WEIR_STATUS_CANCELLED);
     EXPECT_EQ(put, 2u);
+  }
+}
+
+/// Returns the virtual time of 100 items through a source of 1 us, a stage of 0.5 us and one of a
+/// quarter of a nanosecond that only one core may work on.
+std::int64_t time_of_100_items(const char* domains) {
+  const Runtime runtime(domains);
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<std::uint64_t>("raw");
+  const auto squares = pipeline.tunnel<std::uint64_t>("squares");
+  pipeline.source("numbers", into(raw), numbers(100), {.item_ns = 1000});
+  pipeline.stage("square", raw, into(squares),
+                 [](std::uint64_t x, const Outlet<std::uint64_t>& out) { out.put(x * x); },
+                 {.item_ns = 500});
+  pipeline.stage("last", squares, [](std::uint64_t) {}, {.workers = 1, .item_ns = 0.25});
+  const auto begin = runtime.now();
+  pipeline.run();
+  const std::int64_t taken = (runtime.now() - begin).count();
+  std::uint64_t busy = 0;
+  for (const auto& stage : pipeline.state().stages) busy += stage.busy_ns;
+  EXPECT_EQ(busy, static_cast<std::uint64_t>(taken));
+  return taken;
+}
+
+TEST(VirtualPipelines, FunctionsTakeTheTimeOfTheirItems) {
+  EXPECT_EQ(time_of_100_items("sim:clock=virtual,gbps=6"), 100 * 1500 + 25);
+  EXPECT_EQ(time_of_100_items("sim:clock=virtual,host:clock=virtual,cores=4,gflops=1"),
+            100 * (1000 + 500 / 4) + 25);
+}
+
+TEST(VirtualPipelines, TimeThatCannotBe_IsRefused) {
+  const Runtime runtime("sim:clock=virtual,gbps=6");
+  const Pipeline pipeline(runtime);
+  const auto raw = pipeline.tunnel<std::uint64_t>("raw");
+  for (const double ns : {-1.0, std::nan(""), 1e300}) {
+    const auto add = [&] { pipeline.source("numbers", into(raw), numbers(1), {.item_ns = ns}); };
+    EXPECT_NE(thrown_by(add, WEIR_STATUS_INVALID_ARGUMENT).find("'numbers'"), std::string::npos);
   }
 }
 
