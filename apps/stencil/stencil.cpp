@@ -71,6 +71,9 @@ weir::Kernel make_task_kernel(const weir::Runtime& runtime) {
       });
 }
 
+// What a value takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr double kValueNs = 4.9;
+
 /// The columns of the matrix are the rows of the stencil: both are in a row in memory.
 template <class T>
 class StencilRun final : public Workload, public WatchedPipeline {
@@ -203,7 +206,8 @@ class StencilRun final : public Workload, public WatchedPipeline {
     pipeline.stage("make", numbers, weir::into(regions),
                    [this, stencil](std::uint32_t number, const weir::Outlet<Region>& out) {
                      make(stencil, number, out);
-                   });
+                   },
+                   {.item_ns = kValueNs * static_cast<double>(edge_ * edge_)});
     pipeline.stage("collect", tiles, [](const Region&) {});
   }
   /// Values are made in tiles, whatever the regions are.
