@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/threads.hpp"
+#include "pipeline/batch_costs.hpp"
 
 namespace weir::rt {
 
@@ -22,16 +24,41 @@ namespace weir::rt {
 /// 128 take 26 us and 42 us, so o = 10 us, t = 0.25 us, and the target is 32 x 10 / 0.25 = 1280.
 class BatchTarget {
  public:
-  /// Targets begin with `first` and are at most `most`; if both are equal, they stay the same.
-  BatchTarget(std::size_t first, std::size_t most) noexcept
+  /// Targets begin with `first`, or with known costs, and are at most `most`; if `first` and `most`
+  /// are equal, they stay the same.
+  BatchTarget(std::size_t first, std::size_t most, const BatchCosts& known = {}) noexcept
       : most_(std::max<std::size_t>(most, 1)),
         fixed_(first >= most_),
         target_(std::clamp<std::size_t>(first, 1, most_)),
-        measured_(fixed_) {}
+        measured_(fixed_) {
+    if (fixed_ || !known.known()) return;
+    costs_ = known;
+    fitted_ = true;
+    set(costs_.target);
+    measured_.store(true, std::memory_order_relaxed);
+    knows_costs_.store(true, std::memory_order_relaxed);
+  }
 
   /// Any thread.
   std::size_t items() const noexcept { return target_.load(std::memory_order_relaxed); }
   bool fixed() const noexcept { return fixed_; }
+  /// Returns how many of `waiting` items a batch gets while `in_flight` are in batches before it.
+  /// If no items follow, k batches end after T + T' / k + k o, where T is the time of all items in
+  /// the part that limits the device and T' that in its other parts, which overlap: k is best at
+  /// the root of T' / o. T' is taken to be half of T. Items behind three times as many are not
+  /// divided so: the device is busy for longer than T'. Any thread.
+  std::size_t items_of(std::size_t waiting, std::size_t in_flight) const noexcept {
+    const std::size_t target = items();
+    if (!knows_costs() || in_flight >= kBusy * waiting) return target;
+    const double best = std::sqrt(static_cast<double>(waiting) * static_cast<double>(target)) / 4;
+    return std::clamp(static_cast<std::size_t>(best), least(), target);
+  }
+  /// Returns the fewest items that are worth a launch beside two others. Any thread.
+  std::size_t least() const noexcept {
+    return knows_costs() ? std::max<std::size_t>(items() / kMostParts, 1) : items();
+  }
+  /// Returns what later targets for the same kernel begin with. The thread that notes.
+  BatchCosts costs() const noexcept { return fixed_ || !fitted_ ? BatchCosts() : costs_; }
   /// Whether batches have been measured. Any thread.
   bool measured() const noexcept { return measured_.load(std::memory_order_relaxed); }
 
@@ -54,6 +81,7 @@ class BatchTarget {
     const std::int64_t took_ns = first ? completed_ns - launched_ns : completed_ns - before_ns;
     if (queued && fitted_) {
       choose(items);
+      knows_costs_.store(true, std::memory_order_relaxed);
     } else if (first || queued) {
       grow(items, took_ns);
     }
@@ -64,6 +92,9 @@ class BatchTarget {
                           kRidge = 1e-4;
   static constexpr std::int64_t kLongNs = 1'000'000;
   static constexpr unsigned kTrials = 16;
+  static constexpr std::size_t kBusy = 3, kMostParts = 8;
+
+  bool knows_costs() const noexcept { return knows_costs_.load(std::memory_order_relaxed); }
 
   void set(std::size_t wanted) noexcept {
     target_.store(std::clamp<std::size_t>(wanted, 1, most_), std::memory_order_relaxed);
@@ -92,8 +123,8 @@ class BatchTarget {
 
   /// Adds a sample to the fit: at most four times what the fit expects.
   void add(double n, double more, double ns) noexcept {
-    if (fitted_)
-      ns = std::min(ns, 4 * (launch_ns_ + n * item_ns_ + std::max(more, 0.0) * tail_ns_));
+    const auto& [launch_ns, item_ns, tail_ns, target] = costs_;
+    if (fitted_) ns = std::min(ns, 4 * (launch_ns + n * item_ns + std::max(more, 0.0) * tail_ns));
     weight_ = kMemory * weight_ + 1;
     n_n_.add(n, n);
     n_more_.add(n, more);
@@ -104,6 +135,7 @@ class BatchTarget {
   }
 
   void fit() noexcept {
+    auto& [launch_ns, item_ns, tail_ns, target] = costs_;
     const double n = n_n_.of_x / weight_, more = more_more_.of_x / weight_;
     const double ns = n_ns_.of_y / weight_;
     const double sizes = n_n_.covariance(weight_), both = n_more_.covariance(weight_);
@@ -111,41 +143,42 @@ class BatchTarget {
       // The ridge keeps the equations solvable when sizes double from batch to batch.
       const double changes = more_more_.covariance(weight_) + kRidge * n * n;
       const double by_size = n_ns_.covariance(weight_), by_change = more_ns_.covariance(weight_);
-      tail_ns_ =
+      tail_ns =
           std::max((by_change * sizes - by_size * both) / (sizes * changes - both * both), 0.0);
-      item_ns_ = std::clamp((by_size - tail_ns_ * both) / sizes, 0.0, ns / n);
-      launch_ns_ = std::max(ns - item_ns_ * n - tail_ns_ * more, 0.0);
+      item_ns = std::clamp((by_size - tail_ns * both) / sizes, 0.0, ns / n);
+      launch_ns = std::max(ns - item_ns * n - tail_ns * more, 0.0);
       fitted_ = true;
     } else if (fitted_) {  // sizes hardly differ: the cost of a launch is known
-      launch_ns_ = std::min(launch_ns_, ns);
-      item_ns_ = (ns - launch_ns_) / n;
+      launch_ns = std::min(launch_ns, ns);
+      item_ns = (ns - launch_ns) / n;
     }
   }
 
   /// Halves the target at most, or doubles it from the batches that there are.
   void choose(std::size_t measured) noexcept {
-    const double wanted = std::max(kShare * launch_ns_, kLeastNs);
-    const std::size_t known = std::max(2 * std::max(measured, steady_), items());
+    auto& [launch_ns, item_ns, tail_ns, target] = costs_;
+    const double wanted = std::max(kShare * launch_ns, kLeastNs);
+    const std::size_t known = std::max(2 * std::max(measured, target), items());
     const std::size_t at_most = std::min(known, most_);
-    const std::size_t at_least = std::max<std::size_t>(steady_ / 2, 1);
-    const double room = static_cast<double>(at_most) * item_ns_;
-    steady_ = wanted >= room ? at_most : static_cast<std::size_t>(wanted / item_ns_);
-    steady_ = std::max(std::max<std::size_t>(steady_, 1), std::min(at_least, at_most));
-    set(++choices_ % kTrials == 0 ? 2 * steady_ : steady_);
+    const std::size_t at_least = std::max<std::size_t>(target / 2, 1);
+    const double room = static_cast<double>(at_most) * item_ns;
+    target = wanted >= room ? at_most : static_cast<std::size_t>(wanted / item_ns);
+    target = std::max(std::max<std::size_t>(target, 1), std::min(at_least, at_most));
+    set(++choices_ % kTrials == 0 ? 2 * target : target);
   }
 
   const std::size_t most_;
   const bool fixed_;
   sys::Atomic<std::size_t> target_;
   sys::Atomic<bool> measured_;
+  sys::Atomic<bool> knows_costs_{false};  ///< the target follows from them
   // Of the thread that notes.
   std::int64_t last_ns_ = 0;  ///< end of the last batch
   std::size_t last_items_ = 0;
   double weight_ = 0;  ///< of all samples
   Sums n_n_, n_more_, more_more_, n_ns_, more_ns_;
   bool fitted_ = false;
-  double launch_ns_ = 0, item_ns_ = 0, tail_ns_ = 0;  ///< o, t and r
-  std::size_t steady_ = 1;                            ///< the target without trials
+  BatchCosts costs_{0, 0, 0, 1};  ///< o, t and r; the target without trials
   unsigned choices_ = 0;
 };
 

@@ -34,9 +34,10 @@ using ItemCount = std::uint32_t;
 
 // ---- Making ------------------------------------------------------------------------------------
 
-KernelStage::KernelStage(weir_place& place, const std::string& name,
+KernelStage::KernelStage(BatchStore& store, weir_place& place, const std::string& name,
                          const weir_stage_options& options)
-    : registry_(Registry::of(place.domain().context())),
+    : store_(store),
+      registry_(Registry::of(place.domain().context())),
       domain_(*registry_.domain(place.domain().index())),
       name_(name) {
   const weir_stage_kernel& wanted = *options.kernel;
@@ -47,6 +48,7 @@ KernelStage::KernelStage(weir_place& place, const std::string& name,
   scalars_.push_back(weir_scalar_i64(0));
   scalars_.insert(scalars_.end(), wanted.scalars, wanted.scalars + wanted.scalar_count);
   item_bytes_ = weir_tunnel::check(options.input).item_bytes;
+  key_ = {kernel_, &domain_, place.width(), item_bytes_};
   scratch_bytes_ = wanted.scratch_bytes;
   if (scratch_bytes_ > 0) clear_ = &registry_.kernels().find("mem.set");
   make_outputs(options, wanted);
@@ -175,7 +177,7 @@ void KernelStage::make_slots(std::size_t count) {
 }
 
 weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what) {
-  const std::string name = fmt::format("{} of {}", what, name_);
+  const std::string name = fmt::format("{} of {}", what, kernel_->name());
   weir_buffer_options options = WEIR_BUFFER_OPTIONS_INIT;
   options.name = name.c_str();
   return registry_.buffers().create(bytes, options);
@@ -183,8 +185,9 @@ weir_buffer* KernelStage::make_buffer(std::size_t bytes, const char* what) {
 
 void KernelStage::make_room(Area& area, std::size_t count) {
   outgrown_.reserve(outgrown_.size() + 1);
-  weir_buffer* const buffer = make_buffer(bytes_of(count), "batch");
-  if (area.buffer != nullptr) outgrown_.push_back(area.buffer);
+  weir_buffer* buffer = store_.take(key_, bytes_of(count));
+  if (buffer == nullptr) buffer = make_buffer(bytes_of(count), "batch");
+  if (area.buffer != nullptr) outgrown_.push_back({area.buffer, area.failed});
   area.buffer = buffer;
   area.memory = reinterpret_cast<unsigned char*>(buffer->host_address());
   area.room = count;
@@ -224,13 +227,17 @@ void KernelStage::close() noexcept {
     registry_.destroy_stream(stream_);
   }
   for (const auto& area : areas_) {
-    if (area->buffer != nullptr) registry_.destroy_buffer(area->buffer);
+    if (area->buffer != nullptr) give_back(area->buffer, area->failed);
     if (area->scratch != nullptr) registry_.destroy_buffer(area->scratch);
   }
   areas_.clear();
   slots_.clear();
-  for (weir_buffer* buffer : outgrown_) registry_.destroy_buffer(buffer);
+  for (const Outgrown& each : outgrown_) give_back(each.buffer, each.failed);
   outgrown_.clear();
+}
+
+void KernelStage::give_back(weir_buffer* buffer, bool poisoned) noexcept {
+  if (poisoned || !store_.keep(key_, *buffer)) registry_.destroy_buffer(buffer);
 }
 
 // ---- Batches -----------------------------------------------------------------------------------

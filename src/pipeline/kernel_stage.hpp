@@ -11,6 +11,7 @@
 #include <weir/stream.h>
 
 #include "base/threads.hpp"
+#include "pipeline/batch_store.hpp"
 #include "pipeline/offload_executor.hpp"
 #include "stream/event_group.hpp"
 #include "stream/registry.hpp"
@@ -23,11 +24,13 @@ namespace weir::rt {
 /// both directions: the copy out has as many items as earlier batches let expect, and another copy
 /// fetches the rest if there are more. A domain that shares the memory of the host needs no copies.
 ///
-/// A batch takes the largest free memory, which grows with the batches, up to room().
+/// A batch takes the largest free memory, which grows with the batches, up to room(). Memory comes
+/// from the store, and returns there for the next pipeline with this kernel.
 class KernelStage final : public OffloadExecutor {
  public:
   /// Throws Error. The options of the stage have a kernel and a place.
-  KernelStage(weir_place& place, const std::string& name, const weir_stage_options& options);
+  KernelStage(BatchStore& store, weir_place& place, const std::string& name,
+              const weir_stage_options& options);
   /// Waits for the batches in flight.
   ~KernelStage() override;
 
@@ -35,6 +38,8 @@ class KernelStage final : public OffloadExecutor {
   std::size_t room() const noexcept override { return room_; }
   bool room_is_given() const noexcept override { return room_is_given_; }
   std::size_t first_batch() const noexcept override;
+  BatchCosts known_costs() const noexcept override { return store_.costs(key_); }
+  void keep_costs(const BatchCosts& costs) noexcept override { store_.keep_costs(key_, costs); }
   std::size_t reserve(std::size_t slot, std::size_t count) noexcept override;
   void release(std::size_t slot) noexcept override;
   unsigned char* items(std::size_t slot) noexcept override { return slots_[slot]->area->memory; }
@@ -86,6 +91,7 @@ class KernelStage final : public OffloadExecutor {
   weir_buffer* make_buffer(std::size_t bytes, const char* what);
   void make_room(Area& area, std::size_t count);
   void close() noexcept;
+  void give_back(weir_buffer* buffer, bool poisoned) noexcept;
   std::size_t counts_at(std::size_t count) const noexcept { return padded(count * item_bytes_); }
   std::size_t outputs_at(std::size_t count) const noexcept;
   Part part_of(std::size_t output, std::size_t count) const noexcept;
@@ -102,11 +108,13 @@ class KernelStage final : public OffloadExecutor {
   weir_event copy(weir_buffer* buffer, std::size_t offset, std::size_t bytes, bool in);
   std::size_t items_put(const Slot& slot, std::size_t output) const;
 
+  BatchStore& store_;
   Registry& registry_;
   weir_domain& domain_;
   const std::string name_;
   weir_stream* stream_ = nullptr;
   const weir_kernel* kernel_ = nullptr;
+  BatchStore::Key key_{};
   std::vector<weir_scalar> scalars_;  ///< of the kernel, from the second on
   std::vector<Output> outputs_;
   std::vector<weir_operand> tables_;
@@ -117,7 +125,11 @@ class KernelStage final : public OffloadExecutor {
   bool copies_ = true;  ///< the domain has memory of its own
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<std::unique_ptr<Area>> areas_;  ///< one for each slot
-  std::vector<weir_buffer*> outgrown_;        ///< buffers of areas that have larger ones
+  struct Outgrown {
+    weir_buffer* buffer;
+    bool failed;  ///< as of the area
+  };
+  std::vector<Outgrown> outgrown_;  ///< buffers of areas that have larger ones
   sys::Mutex free_mutex_;
   std::vector<Area*> free_ WEIR_GUARDED_BY(free_mutex_);  ///< areas that no slot has
 };

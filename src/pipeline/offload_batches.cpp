@@ -32,7 +32,7 @@ OffloadBatches::OffloadBatches(Flow& flow, Stage& stage, OffloadExecutor& execut
     : flow_(flow),
       stage_(stage),
       executor_(executor),
-      target_(executor.first_batch(), executor.room()) {
+      target_(executor.first_batch(), executor.room(), executor.known_costs()) {
   if (stage.input == nullptr) {
     fail_argument("source '{}' cannot be a kernel: it has no input", stage.name);
   }
@@ -55,7 +55,7 @@ bool OffloadBatches::can_load(std::size_t items, Load wanted) const noexcept {
   if (items == 0 || !stage_.reorder->open()) return false;
   const std::size_t under_way = stage_.reorder->under_way();
   if (items >= target_.items()) return target_.measured() || under_way < kUnmeasured;
-  return wanted == Load::any && under_way < kUnderWay;
+  return wanted == Load::any && (under_way < kUnderWay || items >= target_.least());
 }
 
 /// Returns the number of items that wait for a batch; a full ring gets no more items.
@@ -71,12 +71,13 @@ bool OffloadBatches::can_load_waiting(Load wanted) const noexcept {
   return can_load(waiting(), wanted);
 }
 
-/// Returns how many of some waiting items a batch gets: about the target, so that no small batch
-/// remains.
+/// Returns how many of some waiting items a batch gets: about as many as wanted, so that no small
+/// batch remains.
 std::size_t OffloadBatches::share_of(std::size_t items) const noexcept {
   const std::size_t target = target_.items();
   if (target_.fixed()) return std::clamp<std::size_t>(items, 1, target);
-  const std::size_t batches = std::max<std::size_t>((items + target / 2) / target, 1);
+  const std::size_t wanted = target_.items_of(items, in_flight_.load(std::memory_order_relaxed));
+  const std::size_t batches = std::max<std::size_t>((items + wanted / 2) / wanted, 1);
   return std::clamp<std::size_t>((items + batches - 1) / batches, 1, executor_.room());
 }
 
@@ -143,6 +144,7 @@ std::size_t OffloadBatches::fill(Reorder::Block& block) noexcept {
 void OffloadBatches::note_taken(std::size_t items) noexcept {
   if (items == 0) return;
   taken_ = taken_ + items;
+  in_flight_.fetch_add(items, std::memory_order_relaxed);
   waiting_since_ns_.store(kNotWaiting, std::memory_order_relaxed);
   target_.note_launch();
 }
@@ -196,6 +198,7 @@ void OffloadBatches::on_complete(std::size_t slot) noexcept {
 
 void OffloadBatches::collect(const Reorder::Block& block, const Outputs& outputs) noexcept {
   const std::size_t slot = slot_of(block);
+  in_flight_.fetch_sub(block.count, std::memory_order_relaxed);
   if (!executor_.outcome(slot).ok()) return;
   target_.note(block.count, block.launched_ns, block.completed_ns);
   try {

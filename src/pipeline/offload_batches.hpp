@@ -11,7 +11,8 @@ namespace weir::rt {
 /// Loads batches, launches them, and collects their results. Batches are in flight in the blocks of
 /// the stage's Reorder, one for each slot of the executor: one thread at a time loads, and one
 /// collects, in the order of loading. A batch is launched when it has as many items as BatchTarget
-/// wants, or when fewer than two are in flight; it has items of one epoch.
+/// wants, or, when no worker has other work, as many as are worth a launch, or fewer when fewer
+/// than two are in flight; it has items of one epoch.
 class OffloadBatches {
  public:
   /// Attaches itself to the executor, which must outlive all work. Throws Error for a stage that
@@ -37,7 +38,10 @@ class OffloadBatches {
   /// Called when the results of a batch have been moved on.
   void release(const Reorder::Block& block) noexcept { executor_.release(slot_of(block)); }
   /// Called when all batches are complete. Throws what the executor throws.
-  void end() { executor_.end(); }
+  void end() {
+    executor_.keep_costs(target_.costs());
+    executor_.end();
+  }
 
   std::uint64_t busy_ns() const noexcept { return busy_ns_.load(std::memory_order_relaxed); }
   /// Items of failed batches.
@@ -67,6 +71,7 @@ class OffloadBatches {
   std::vector<ItemTag> leftover_tags_;
   sys::Atomic<std::size_t> leftover_{0};
   sys::Plain<std::uint64_t> taken_ = 0;
+  sys::Atomic<std::size_t> in_flight_{0};  ///< items in batches that are not collected
   static constexpr std::int64_t kNotWaiting = INT64_MIN;
   /// When a worker first saw items that wait for an idle device.
   sys::Atomic<std::int64_t> waiting_since_ns_{kNotWaiting};

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/error.hpp"
+#include "pipeline/batch_costs.hpp"
 #include "pipeline/reorder.hpp"
 
 namespace weir::rt {
@@ -26,6 +27,9 @@ class OffloadExecutor {
   virtual bool room_is_given() const noexcept = 0;
   /// Items of the first batch, from which the size adapts; room(): it does not.
   virtual std::size_t first_batch() const noexcept { return room(); }
+  /// What earlier pipelines know of its batches, and what this one leaves to later ones.
+  virtual BatchCosts known_costs() const noexcept { return {}; }
+  virtual void keep_costs(const BatchCosts&) noexcept {}
   /// Makes room for `count` items in a free slot, before items(slot). Returns the room that there
   /// is: less when memory is short, but at least first_batch(). One thread at a time.
   virtual std::size_t reserve(std::size_t, std::size_t) noexcept { return room(); }

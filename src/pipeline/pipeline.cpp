@@ -41,9 +41,9 @@ void check_runs_functions(const weir_place& place) {
 
 }  // namespace
 
-Pipeline::Pipeline(Registry& registry, const std::string& name,
+Pipeline::Pipeline(Registry& registry, BatchStore& store, const std::string& name,
                    const weir_pipeline_options& options)
-    : registry_(registry), flow_(name, options), usual_place_(options.place) {
+    : registry_(registry), store_(store), flow_(name, options), usual_place_(options.place) {
   if (virtual_time()) {
     flow_.clock.make_virtual([this] { return registry_.drive(); },
                              [this](std::int64_t ns) { pass_time(registry_, ns); },
@@ -143,13 +143,13 @@ void Pipeline::add_kernel(const weir_stage_options& options) {
     fail_argument("stage '{}' has a kernel, but no input: a source is a function", stage);
   }
   executors_.push_back(
-      add_executor<std::unique_ptr<KernelStage>>(options.place, stage, options, options));
+      add_executor<std::unique_ptr<KernelStage>>(options.place, stage, options, options, store_));
 }
 
 /// Makes an executor on a place and adds its stage.
-template <class Executor, class Options>
+template <class Executor, class... Store, class Options>
 Executor Pipeline::add_executor(weir_place* place, const std::string& stage, const Options& options,
-                                const weir_stage_options& as) {
+                                const weir_stage_options& as, Store&... store) {
   if (place == nullptr) fail_argument("stage '{}' has a kernel, but no place to run it", stage);
   weir_place& checked = check_place(place);
   const std::size_t group = usual_group();
@@ -157,7 +157,7 @@ Executor Pipeline::add_executor(weir_place* place, const std::string& stage, con
   stencils_.reserve(stencils_.size() + 1);
   executor_places_.reserve(executor_places_.size() + 1);
   Executor executor(new typename Executor::element_type(
-      checked, fmt::format("{}/{}", flow_.name, stage), options));
+      store..., checked, fmt::format("{}/{}", flow_.name, stage), options));
   flow_.graph.add_stage(as, group, executor.get());
   executor_places_.push_back(&checked);
   return executor;

@@ -19,6 +19,7 @@
 
 namespace weir::rt {
 
+class BatchStore;
 class Place;
 class Registry;
 
@@ -27,7 +28,9 @@ class Registry;
 /// one worker: the thread that waits.
 class Pipeline {
  public:
-  Pipeline(Registry& registry, const std::string& name, const weir_pipeline_options& options);
+  /// The store outlives the pipeline.
+  Pipeline(Registry& registry, BatchStore& store, const std::string& name,
+           const weir_pipeline_options& options);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
   /// Cancels the pipeline if it runs, and waits.
@@ -53,9 +56,9 @@ class Pipeline {
   std::size_t virtual_cores(const weir_stage_options& options) const;
   void add_kernel(const weir_stage_options& options);
   weir_place& check_place(weir_place* place) const;
-  template <class Executor, class Options>
+  template <class Executor, class... Store, class Options>
   Executor add_executor(weir_place* place, const std::string& stage, const Options& options,
-                        const weir_stage_options& as);
+                        const weir_stage_options& as, Store&... store);
   void check_places() const;
   bool work_until(std::int64_t deadline_ns);
   weir_place& usual_place();
@@ -64,6 +67,7 @@ class Pipeline {
   void end_workers() noexcept;
 
   Registry& registry_;
+  BatchStore& store_;
   Flow flow_;
   weir_place* usual_place_;
   weir_place* own_place_ = nullptr;

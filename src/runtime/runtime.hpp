@@ -18,6 +18,7 @@
 #include "base/handle.hpp"
 #include "base/threads.hpp"
 #include "fabric/port.hpp"
+#include "pipeline/batch_store.hpp"
 #include "runtime/fabric.hpp"
 #include "runtime/live_runtime.hpp"
 #include "runtime/staging_pool.hpp"
@@ -113,6 +114,7 @@ class Runtime : public Registry {
   std::uint64_t graphs_made_ WEIR_GUARDED_BY(mutex_) = 0;
   std::vector<Owned<weir_share>> shares_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t shares_made_ WEIR_GUARDED_BY(mutex_) = 0;
+  BatchStore batches_;
   std::vector<Owned<weir_pipeline>> pipelines_ WEIR_GUARDED_BY(mutex_);
   std::uint64_t pipelines_made_ WEIR_GUARDED_BY(mutex_) = 0;
   PolicyTable policies_ WEIR_GUARDED_BY(mutex_);

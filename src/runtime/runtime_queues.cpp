@@ -183,7 +183,7 @@ weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
   }
   const std::string name =
       options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
-  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, name, options));
+  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, batches_, name, options));
   weir_pipeline* const handle = pipeline.get();
   sys::Lock lock(mutex_);
   pipelines_.push_back(std::move(pipeline));

@@ -141,6 +141,55 @@ TEST(BatchTarget, SizeSetByTheProgram_DoesNotChange) {
   Device device(target, 10'000, 1);
   device.run(40, 4);
   EXPECT_EQ(target.items(), 100u);
+  EXPECT_FALSE(target.costs().known());
+}
+
+BatchCosts measured_costs() {
+  BatchTarget target(32, 16'384);
+  Device device(target, 10'000, 250);
+  device.run(40, 4);
+  return target.costs();
+}
+
+TEST(BatchTarget, CostsOfAnEarlierTarget_AreWhereTheNextBegins) {
+  const BatchCosts costs = measured_costs();
+  EXPECT_NEAR(costs.launch_ns, 10'000, 200);
+  EXPECT_NEAR(costs.item_ns, 250, 5);
+  const BatchTarget next(32, 16'384, costs);
+  EXPECT_TRUE(next.measured());
+  EXPECT_EQ(next.items(), costs.target);
+  EXPECT_EQ(BatchTarget(32, 100, costs).items(), 100u);
+  EXPECT_EQ(BatchTarget(64, 64, costs).items(), 64u);  // set by the program
+}
+
+TEST(BatchTarget, KnownCostsThatAreNotTrueAnyMore_AreCorrected) {
+  BatchTarget target(32, 16'384, measured_costs());
+  Device device(target, 10'000, 2'500);
+  device.run(120, 4);
+  EXPECT_NEAR(static_cast<double>(steady(device, target)), 128, 32);
+}
+
+/// A target of 1280 items takes 32 launches' time: 1280 items that wait are best in 4 batches.
+TEST(BatchTarget, FewItemsWait_BatchesArePartsThatOverlap) {
+  const BatchTarget target(32, 16'384, measured_costs());
+  const std::size_t items = target.items();
+  EXPECT_EQ(target.items_of(items, 0), items / 4);
+  EXPECT_EQ(target.items_of(16 * items, 0), items);
+  EXPECT_EQ(target.items_of(100 * items, 0), items);
+  EXPECT_EQ(target.items_of(items / 64, 0), items / 8);  // less is not worth a launch
+  EXPECT_EQ(target.least(), items / 8);
+}
+
+TEST(BatchTarget, DeviceHasMoreThanWaits_BatchesAreNotDivided) {
+  const BatchTarget target(32, 16'384, measured_costs());
+  EXPECT_LT(target.items_of(1'000, 2'999), target.items());
+  EXPECT_EQ(target.items_of(1'000, 3'000), target.items());
+}
+
+TEST(BatchTarget, UnknownCosts_BatchesAreNotDivided) {
+  const BatchTarget target(32, 16'384);
+  EXPECT_EQ(target.items_of(10, 0), 32u);
+  EXPECT_EQ(target.least(), 32u);
 }
 
 }  // namespace
