@@ -103,15 +103,15 @@ void define_pipelines(nb::module_& m) {
       .def(
           "_add_stage",
           [](const PipelineFace& face, const Text& name, const Tunnel* input, nb::handle given,
-             nb::object work, nb::object at_end, PlaceRef place, std::size_t workers,
-             bool ordered) {
+             nb::object work, nb::object at_end, PlaceRef place, std::size_t workers, bool ordered,
+             double item_seconds) {
             std::vector<Output> outputs;
             for (const nb::handle output : given) outputs.push_back(output_of(output));
             add_stage(face.body, {c_str(name), input, outputs, std::move(work), std::move(at_end),
-                                  std::move(place), workers, ordered});
+                                  std::move(place), workers, ordered, item_seconds});
           },
           "name"_a.none(), "input"_a.none(), "outputs"_a, "work"_a, "at_end"_a.none(),
-          "place"_a.none(), "workers"_a, "ordered"_a)
+          "place"_a.none(), "workers"_a, "ordered"_a, "item_seconds"_a)
       .def(
           "_add_kernel_stage",
           [](const PipelineFace& face, const Text& name, const Tunnel& input,

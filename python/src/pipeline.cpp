@@ -460,6 +460,7 @@ void add_stage(const PipelineRef& pipeline, const StageOptions& wanted) {
   if (wanted.place) options.place = py::open(*pipeline->session, wanted.place->handle, "place");
   options.workers = wanted.workers;
   options.ordered = wanted.ordered;
+  options.item_ns = wanted.item_seconds * 1e9;
   check(weir_pipeline_add_stage(opened, &options));
   static_cast<void>(code.release());
   if (wanted.place) pipeline->places.push_back(used(wanted.place));

@@ -116,6 +116,7 @@ struct StageOptions {
   PlaceRef place;
   std::size_t workers = 0;
   bool ordered = false;
+  double item_seconds = 0;
 };
 
 void add_stage(const PipelineRef& pipeline, const StageOptions& options);

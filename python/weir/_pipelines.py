@@ -197,16 +197,20 @@ class Pipeline(_weir._Pipeline):
     """Stages that are functions of Python, connected by tunnels of items: see Runtime.pipeline()."""
 
     def source(self, items: Iterable[Any], outputs: _Target | Iterable[_Target], *,
-               name: str | None = None, place: _weir.Place | None = None) -> None:
+               name: str | None = None, place: _weir.Place | None = None,
+               item_seconds: float = 0) -> None:
         """Adds a stage that puts the elements of an iterable: for one output an item or an array of
-        items, for several a tuple of such or None. weir.END_OF_EPOCH ends an epoch."""
+        items, for several a tuple of such or None. weir.END_OF_EPOCH ends an epoch. item_seconds: in
+        virtual time, how long a core works on an item."""
         targets = _targets(outputs)
-        self._add_stage(name, None, targets, _Source(items, _outputs(targets)), None, place, 1, False)
+        self._add_stage(name, None, targets, _Source(items, _outputs(targets)), None, place, 1, False,
+                        item_seconds)
 
     def stage(self, input: _weir.Tunnel, outputs: _Target | Iterable[_Target] = (),
               function: Callable[..., Any] | None = None, *, name: str | None = None,
               at_end: Callable[[], Any] | None = None, place: _weir.Place | None = None,
-              workers: int = 0, ordered: bool = False, keeps: bool = False) -> Any:
+              workers: int = 0, ordered: bool = False, keeps: bool = False,
+              item_seconds: float = 0) -> Any:
         """Adds a stage, as a call or as a decorator.
 
         function(items) gets an array of one or more items, a copy, and returns what it puts: for one
@@ -216,6 +220,7 @@ class Pipeline(_weir._Pipeline):
 
         at_end() is called once, at the end of the stage, and returns the same. workers: concurrent
         calls, 0: as many as the place has cores. ordered: its outputs keep the order of its input.
+        item_seconds: in virtual time, how long a core works on an item; otherwise it has no effect.
 
         keeps: function(items, keep) gets one item at a time, and keep() returns a weir.Item: the
         item then completes when any thread completes or destroys that, and not with the call.
@@ -229,7 +234,7 @@ class Pipeline(_weir._Pipeline):
             end = None if at_end is None else _AtEnd(at_end, puts)
             work = (_KeepingWork if keeps else _Work)(function, input.dtype, puts)
             self._add_stage(name or getattr(function, "__name__", None), input, targets, work, end,
-                            place, workers, ordered)
+                            place, workers, ordered, item_seconds)
             return function
 
         return add if function is None else add(function)

@@ -34,6 +34,20 @@ def test_a_line_of_stages_processes_every_item_once(machine):
     assert sorted(found) == [i * i for i in range(1000)]
 
 
+def test_items_of_stages_take_their_time_in_virtual_time():
+    with weir.Runtime("host:cores=4,clock=virtual") as machine, machine.pipeline() as pipeline:
+        begin = machine.now()
+        numbers, squares = pipeline.tunnel("i8"), pipeline.tunnel("i8")
+        pipeline.source(range(100), numbers, item_seconds=1e-3)
+        pipeline.stage(numbers, squares, lambda items: items * items, item_seconds=2e-3)
+        pipeline.stage(squares, function=lambda items: None, workers=1)
+        pipeline.run()
+        # A source has one core; four share the items of the stage.
+        assert machine.now() - begin == pytest.approx(100 * 1e-3 + 100 * 2e-3 / 4)
+        with machine.pipeline() as other, pytest.raises(weir.Error, match="-1 ns"):
+            other.source(range(1), other.tunnel("i8"), item_seconds=-1e-9)
+
+
 def test_an_ordered_stage_keeps_the_order_of_items(machine):
     found = []
     with machine.pipeline(batch=7) as pipeline:
