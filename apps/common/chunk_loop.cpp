@@ -1,15 +1,18 @@
 #include "common/chunk_loop.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace weir::apps {
 
 ChunkLoop::ChunkLoop(const weir::Runtime& runtime, const AppStreams& app_streams,
-                     const std::vector<std::size_t>& places, const AppStream* device)
+                     const std::vector<std::size_t>& places, const AppStream* device,
+                     ChunkOverlap overlap)
     : runtime_(runtime),
       streams_(app_streams),
       device_(device),
+      overlap_(overlap),
       kernel_(runtime.kernel("chunk", [this](weir::Call& call) {
         (*code_)({call.scalar<std::size_t>(0), call.scalar<std::size_t>(1),
                   call.scalar<std::size_t>(2)});
@@ -28,7 +31,10 @@ void ChunkLoop::begin(std::chrono::nanoseconds timeout) {
   deadline_ = Deadline(timeout);
   synchronizations_ = 0;
   stages_.clear();
-  for (auto& [stage, freight] : freights_) freight.tables = false;
+  for (auto& [stage, offload] : offloads_) {
+    offload.launched = offload.taken = 0;
+    offload.tables = false;
+  }
 }
 
 void ChunkLoop::count(const char* stage, std::size_t items) {
@@ -48,15 +54,15 @@ void ChunkLoop::begin_chunk(const char* stage, std::size_t items) {
   ++synchronizations_;
 }
 
-void ChunkLoop::enqueue(std::size_t count) {
+std::vector<weir::Event> ChunkLoop::enqueue(std::size_t count) {
+  std::vector<weir::Event> events;
   if (hosts_.empty() && count > 0) (*code_)({0, 0, count});
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const std::size_t first = count * i / parts(), end = count * (i + 1) / parts();
-    if (first < end) hosts_[i]->run(kernel_, {}, {i, first, end});
+    if (first < end) events.push_back(hosts_[i]->run(kernel_, {}, {i, first, end}));
   }
+  return events;
 }
-
-void ChunkLoop::synchronize() { runtime_.synchronize(deadline_.remaining_ns()); }
 
 /// Waits: enqueued actions refer to memory that is about to be freed.
 void ChunkLoop::abandon() noexcept {
@@ -76,8 +82,7 @@ void ChunkLoop::run(const char* stage, std::size_t items, double item_ns,
   begin_chunk(stage, items);
   code_ = &code;
   try {
-    enqueue(items);
-    synchronize();
+    runtime_.wait(enqueue(items), deadline_.remaining_ns());
   } catch (...) {
     abandon();
     throw;
@@ -85,49 +90,86 @@ void ChunkLoop::run(const char* stage, std::size_t items, double item_ns,
   work(items, item_ns / static_cast<double>(virtual_cores_));
 }
 
-std::span<const std::byte> ChunkLoop::offload(const char* stage, const DeviceStage& code,
-                                              std::span<const std::byte> items) {
+void ChunkLoop::launch(const char* stage, const DeviceStage& code,
+                       std::span<const std::byte> items) {
   begin_chunk(stage, items.size() / code.item_bytes);
-  if (items.empty()) return {};
-  Freight& freight = freights_[stage];
+  Offload& offload = offloads_[stage];
+  assert(offload.launched - offload.taken < offload.freights.size());
+  const auto freight = [&](std::size_t chunk) -> Freight& {
+    return offload.freights[chunk % offload.freights.size()];
+  };
   try {
-    const std::size_t bytes = run_kernel(stage, code, freight, items) * code.made_bytes;
-    if (bytes > 0) device_->stream.download(freight.made.range(0, bytes));
-    synchronize();
-    return {freight.made.data(), bytes};
+    if (overlap_ != ChunkOverlap::copies && offload.launched > offload.taken) {
+      fetch(code, freight(offload.launched - 1));
+    }
+    start(stage, code, offload, freight(offload.launched), items);
   } catch (...) {
     abandon();
     throw;
   }
+  ++offload.launched;
 }
 
-/// Returns how many items the kernel has put.
-std::size_t ChunkLoop::run_kernel(const char* stage, const DeviceStage& code, Freight& freight,
-                                  std::span<const std::byte> items) {
-  const std::size_t count = items.size() / code.item_bytes;
-  const std::size_t made = count * code.most() * code.made_bytes;
-  if (freight.items.bytes() < items.size()) freight.items = runtime_.buffer(items.size(), stage);
-  if (freight.made.bytes() < made) freight.made = runtime_.buffer(made, stage);
-  if (freight.number.bytes() == 0) freight.number = runtime_.buffer(sizeof(std::uint32_t), stage);
+/// Enqueues the copies and the kernel of a chunk, unless it is empty.
+void ChunkLoop::start(const char* stage, const DeviceStage& code, Offload& offload,
+                      Freight& freight, std::span<const std::byte> items) {
+  freight.count = items.size() / code.item_bytes;
+  freight.made_bytes = 0;
+  freight.fetched = freight.count == 0;
+  if (freight.count == 0) return;
+  const std::size_t made = freight.count * code.most() * code.made_bytes;
+  reserve(stage, freight, items.size(), made);
   std::memcpy(freight.items.data(), items.data(), items.size());
   *freight.number.data<std::uint32_t>() = 0;
   std::vector<weir::Operand> operands = {weir::read(freight.items.range(0, items.size())),
                                          weir::write(freight.made.range(0, made))};
   if (code.counts()) operands.push_back(weir::readwrite(freight.number.all()));
   for (const weir::Operand& table : code.options.tables) {
-    if (!freight.tables) device_->stream.upload({table.buffer, table.region});
+    if (!offload.tables) device_->stream.upload({table.buffer, table.region});
     operands.push_back(table);
   }
-  freight.tables = true;
-  std::vector<weir::Scalar> scalars = {static_cast<std::int64_t>(count)};
+  offload.tables = true;
+  std::vector<weir::Scalar> scalars = {static_cast<std::int64_t>(freight.count)};
   scalars.insert(scalars.end(), code.options.scalars.begin(), code.options.scalars.end());
   device_->stream.upload(freight.items.range(0, items.size()));
   if (code.counts()) device_->stream.upload(freight.number.all());
   device_->stream.compute(code.kernel, operands, scalars, stage);
-  if (!code.counts()) return count * code.most();
-  device_->stream.download(freight.number.all());
-  synchronize();
-  return *freight.number.data<std::uint32_t>();
+  freight.ready =
+      device_->stream.download(code.counts() ? freight.number.all() : freight.made.range(0, made));
+}
+
+std::span<const std::byte> ChunkLoop::results(const char* stage, const DeviceStage& code) {
+  Offload& offload = offloads_[stage];
+  assert(offload.taken < offload.launched);
+  Freight& freight = offload.freights[offload.taken++ % offload.freights.size()];
+  try {
+    fetch(code, freight);
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  return {freight.made.data(), freight.made_bytes};
+}
+
+void ChunkLoop::fetch(const DeviceStage& code, Freight& freight) {
+  if (freight.fetched) return;
+  freight.ready.wait(deadline_.remaining_ns());
+  freight.made_bytes = freight.count * code.most() * code.made_bytes;
+  if (code.counts()) {
+    freight.made_bytes = *freight.number.data<std::uint32_t>() * code.made_bytes;
+    if (freight.made_bytes > 0) {
+      const auto put = freight.made.range(0, freight.made_bytes);
+      device_->stream.download(put).wait(deadline_.remaining_ns());
+    }
+  }
+  freight.fetched = true;
+}
+
+void ChunkLoop::reserve(const char* stage, Freight& freight, std::size_t items,
+                        std::size_t made) const {
+  if (freight.items.bytes() < items) freight.items = runtime_.buffer(items, stage);
+  if (freight.made.bytes() < made) freight.made = runtime_.buffer(made, stage);
+  if (freight.number.bytes() == 0) freight.number = runtime_.buffer(sizeof(std::uint32_t), stage);
 }
 
 }  // namespace weir::apps

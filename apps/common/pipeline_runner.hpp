@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <weir/pipeline.hpp>
 
+#include "common/chunk_loop.hpp"
 #include "common/command_options.hpp"
 #include "common/watched_pipeline.hpp"
 
@@ -19,8 +20,9 @@ namespace weir::apps {
 
 /// Options of all pipelines.
 struct PipelineSwitches {
-  bool baseline = false;      ///< the form of the paper that pipelines are compared with
-  bool batching = true;       ///< otherwise stages get one item at a time
+  bool baseline = false;  ///< the form of the paper that pipelines are compared with
+  ChunkOverlap overlap = ChunkOverlap::copies;  ///< of the baseline
+  bool batching = true;                         ///< otherwise stages get one item at a time
   std::size_t batch = 0;      ///< items of a batch on a device; 0: the pipeline chooses
   std::size_t in_flight = 0;  ///< batches on a device; 0: the pipeline chooses
   bool end_tracking = true;   ///< otherwise the end is guessed from a silence

@@ -1,16 +1,34 @@
 #include "common/pipeline_workload.hpp"
 #include "common/command_options.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
 
 namespace weir::apps {
 
+namespace {
+
+constexpr const char* kOverlaps[] = {"none", "stages", "copies"};
+
+}  // namespace
+
 void add_pipeline_switches(CommandOptions& options, PipelineSwitches& switches) {
   add_pipeline_switches(
       options, switches,
       "Run the stages one after another in chunks, with a barrier after each (for comparison)");
+  options
+      .add(
+          "--overlap",
+          [&](const std::string& word) {
+            const auto found = std::find(std::begin(kOverlaps), std::end(kOverlaps), word);
+            switches.overlap = static_cast<ChunkOverlap>(found - std::begin(kOverlaps));
+          },
+          "What works on different chunks with --baseline: copies: the cores, the link and the "
+          "device; stages: the cores and the device; none [copies]")
+      .one_of({"none", "stages", "copies"});
 }
 
 PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const AppStreams& app_streams,
@@ -23,13 +41,18 @@ PipelineWorkload::PipelineWorkload(const weir::Runtime& runtime, const AppStream
       runner_(runtime, switches) {
   PipelineSwitches usual;
   usual.baseline = switches.baseline;
+  usual.overlap = switches.overlap;
   if (switches.baseline && switches != usual) {
     throw weir::Error(WEIR_STATUS_UNSUPPORTED,
                       "--no-batching, --batch, --in-flight, --end timeout and --relief change the "
                       "pipeline, and the baseline has none: leave --baseline out");
   }
+  if (!switches.baseline && switches.overlap != ChunkOverlap::copies) {
+    throw weir::Error(WEIR_STATUS_UNSUPPORTED, "--overlap changes the baseline: add --baseline");
+  }
   find_places(places);
-  if (switches_.baseline) chunks_.emplace(runtime, app_streams, places_, device_stream_);
+  if (switches_.baseline)
+    chunks_.emplace(runtime, app_streams, places_, device_stream_, switches_.overlap);
 }
 
 void PipelineWorkload::find_places(StagePlaces wanted) {
@@ -107,6 +130,7 @@ std::vector<std::pair<std::string, std::string>> PipelineWorkload::remarks() con
 std::string PipelineWorkload::details() const {
   nlohmann::ordered_json json;
   json["form"] = baseline() ? "baseline" : "pipeline";
+  if (baseline()) json["overlap"] = kOverlaps[static_cast<unsigned>(switches_.overlap)];
   runner_.describe(json);
   json["stages"] = nlohmann::ordered_json::object();
   for (const ChunkLoop::Stage& stage : stages_) json["stages"][stage.name] = stage.items;

@@ -241,33 +241,41 @@ class Evolution final : public PipelineWorkload {
         alone);
   }
 
+  /// A chunk is a generation of an island; the device evaluates one while the cores work on the
+  /// other island.
   void loop(ChunkLoop& chunks) override {
-    for (std::size_t epoch = 0; epoch < kIslands * generations_; ++epoch) {
-      const Era era = era_of(epoch);
+    const auto stage = [&](const char* name, double item_ns, Era era,
+                           void (Island::*step)(std::size_t, Era) noexcept) {
       Island& island = island_of(era);
-      const auto stage = [&](const char* name, double item_ns,
-                             void (Island::*step)(std::size_t, Era) noexcept) {
-        chunks.run(name, creatures(), item_ns, [&](const ChunkPart& part) {
-          for (std::size_t i = part.first; i < part.end; ++i) (island.*step)(i, era);
-        });
-      };
-      stage("reproduce", 0, &Island::reproduce);
+      chunks.run(name, creatures(), item_ns, [&](const ChunkPart& part) {
+        for (std::size_t i = part.first; i < part.end; ++i) (island.*step)(i, era);
+      });
+    };
+    const auto begin = [&](std::size_t epoch) {
+      const Era era = era_of(epoch);
+      stage("reproduce", 0, era, &Island::reproduce);
+      if (evaluate_on_device_) return launch_evaluation(chunks, era);
+      stage("evaluate", kEvaluateNs, era, &Island::evaluate);
+    };
+    const auto end = [&](std::size_t epoch) {
+      const Era era = era_of(epoch);
       if (evaluate_on_device_) {
-        evaluate_creatures(chunks, era);
-      } else {
-        stage("evaluate", kEvaluateNs, &Island::evaluate);
+        for (const auto& known : chunks.results<Evaluated>("evaluate", *evaluate_on_device_)) {
+          note(island_of(era), known);
+        }
       }
       chunks.run("select", creatures(), 0, [&](const ChunkPart& part) {
-        if (part.first == 0) island.select();
+        if (part.first == 0) island_of(era).select();
       });
       chunks.work(creatures(), kSelectNs);
-      stage("crossover", kCrossoverNs, &Island::cross);
-      stage("mutate", 0, &Island::mutate);
+      stage("crossover", kCrossoverNs, era, &Island::cross);
+      stage("mutate", 0, era, &Island::mutate);
       complete(era);
-    }
+    };
+    chunks.each_chunk(kIslands * generations_, evaluate_on_device_.has_value(), begin, end);
   }
 
-  void evaluate_creatures(ChunkLoop& chunks, Era era) {
+  void launch_evaluation(ChunkLoop& chunks, Era era) {
     const std::size_t genome = options_.genes + 1;
     std::vector<double> genomes(creatures() * genome);
     chunks.run("genomes", creatures(), kGenomeNs, [&](const ChunkPart& part) {
@@ -275,9 +283,7 @@ class Evolution final : public PipelineWorkload {
         write_genome(i, era, &genomes[i * genome]);
       }
     });
-    for (const auto& known : chunks.offload<Evaluated>("evaluate", *evaluate_on_device_, genomes)) {
-      note(island_of(era), known);
-    }
+    chunks.launch("evaluate", *evaluate_on_device_, genomes);
   }
 
   void describe(nlohmann::ordered_json& json) const override {

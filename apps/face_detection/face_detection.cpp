@@ -296,21 +296,21 @@ class FaceDetection final : public PipelineWorkload {
     return options;
   }
 
-  /// A chunk is a picture.
+  /// A chunk is a picture; the device scans one while the cores work on its neighbours.
   void loop(ChunkLoop& chunks) override {
-    for (std::size_t picture = 0; picture < photographs_.size(); ++picture) {
+    const auto begin = [&](std::size_t picture) {
       Frame& frame = frame_of(picture);
       chunks.run("grey", 1, kGreyNs, [&](const ChunkPart&) { make_grey(picture); });
       chunks.run("resize", frame.levels.size(), kResizeNs, [&](const ChunkPart& part) {
         for (std::size_t i = part.first; i < part.end; ++i) resize(frame, i);
       });
-      if (scan_on_device_) {
-        scan_on_device(chunks, frame);
-      } else {
-        scan_on_hosts(chunks, frame);
-      }
+      scan_on_device_ ? launch_scan(chunks, frame) : scan_on_hosts(chunks, frame);
+    };
+    const auto end = [&](std::size_t picture) {
+      if (scan_on_device_) collect_scanned(chunks, frame_of(picture));
       complete(picture);
-    }
+    };
+    chunks.each_chunk(photographs_.size(), scan_on_device_.has_value(), begin, end);
   }
 
   void scan_on_hosts(ChunkLoop& chunks, Frame& frame) {
@@ -333,7 +333,7 @@ class FaceDetection final : public PipelineWorkload {
       if (part.first == 0) frame.candidates = boxes;
     });
   }
-  void scan_on_device(ChunkLoop& chunks, Frame& frame) {
+  void launch_scan(ChunkLoop& chunks, const Frame& frame) {
     Collected<WindowTile> cuts(chunks.parts());
     chunks.run("cut", frame.levels.size(), kCutNs, [&](const ChunkPart& part) {
       const auto out = cuts.outlet(part);
@@ -342,7 +342,10 @@ class FaceDetection final : public PipelineWorkload {
             [&](const WindowTile& tile) { out.put(tile); });
       }
     });
-    const auto judged = chunks.offload<JudgedTile>("scan", *scan_on_device_, cuts.take());
+    chunks.launch("scan", *scan_on_device_, cuts.take());
+  }
+  void collect_scanned(ChunkLoop& chunks, Frame& frame) {
+    const auto judged = chunks.results<JudgedTile>("scan", *scan_on_device_);
     chunks.run("collect", judged.size(), 0, [&](const ChunkPart& part) {
       if (part.first > 0) return;
       for (const JudgedTile& tile : judged) collect(frame, tile);

@@ -362,38 +362,50 @@ class GeneAlignment final : public PipelineWorkload {
         ordered);
   }
 
-  /// The hits of a chunk, in their order.
-  std::vector<Hit> coarse(ChunkLoop& chunks, const Positions& at) const {
-    Collected<Hit> found(chunks.parts());
-    if (!coarse_on_device_) {
-      const std::size_t end = end_of(at);
-      chunks.run("coarse", end > at.first ? end - at.first : 0, kPositionNs,
-                 [&](const ChunkPart& part) {
-                   observe(at, at.first + part.first, at.first + part.end, found.outlet(part));
-                 });
-      return found.take();
-    }
+  void launch_coarse(ChunkLoop& chunks, const Positions& at) const {
     std::vector<LetterBlock> blocks;
     cut(at, ChunkOutlet(blocks));
     chunks.work(blocks.size(), kCutNs);
-    const auto marked = chunks.offload<MarkedBlock>("coarse", *coarse_on_device_, blocks);
-    std::vector<Hit> hits;
-    for (const MarkedBlock& block : marked) put_hits(block, ChunkOutlet(hits));
-    chunks.work(marked.size(), kCutNs);
-    return hits;
+    chunks.launch("coarse", *coarse_on_device_, blocks);
+  }
+  /// The hits of a chunk, in their order.
+  std::vector<Hit> coarse(ChunkLoop& chunks, const Positions& at) const {
+    if (coarse_on_device_) {
+      const auto marked = chunks.results<MarkedBlock>("coarse", *coarse_on_device_);
+      std::vector<Hit> hits;
+      for (const MarkedBlock& block : marked) put_hits(block, ChunkOutlet(hits));
+      chunks.work(marked.size(), kCutNs);
+      return hits;
+    }
+    Collected<Hit> found(chunks.parts());
+    const std::size_t end = end_of(at);
+    chunks.run("coarse", end > at.first ? end - at.first : 0, kPositionNs,
+               [&](const ChunkPart& part) {
+                 observe(at, at.first + part.first, at.first + part.end, found.outlet(part));
+               });
+    return found.take();
   }
 
+  /// The device marks the words of one chunk while the cores fit the hits of another.
   void loop(ChunkLoop& chunks) override {
+    std::vector<Positions> positions;
     for_all_positions([&](const Positions& at) {
-      const std::vector<Hit> hits = coarse(chunks, at);
+      positions.push_back(at);
+      return true;
+    });
+    const auto begin = [&](std::size_t i) {
+      if (coarse_on_device_) launch_coarse(chunks, positions[i]);
+    };
+    const auto end = [&](std::size_t i) {
+      const std::vector<Hit> hits = coarse(chunks, positions[i]);
       std::vector<Found> fitted(hits.size());
       chunks.run("fine", hits.size(), kFineNs, [&](const ChunkPart& part) {
-        for (std::size_t i = part.first; i < part.end; ++i) fitted[i] = fit(hits[i], part.index);
+        for (std::size_t k = part.first; k < part.end; ++k) fitted[k] = fit(hits[k], part.index);
       });
       for (const Found& each : fitted) writer_->add(each);
       chunks.work(fitted.size(), kWriteNs);
-      return true;
-    });
+    };
+    chunks.each_chunk(positions.size(), coarse_on_device_.has_value(), begin, end);
   }
 
   void describe(nlohmann::ordered_json& json) const override {

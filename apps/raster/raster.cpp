@@ -262,27 +262,29 @@ class Raster final : public PipelineWorkload {
         at(1, kBlendNs));
   }
 
-  /// A chunk is a picture.
+  /// A chunk is a picture; the device draws one while the cores work on its neighbours.
   void loop(ChunkLoop& chunks) override {
     Collected<BinTask> binned(chunks.parts());
-    for (std::size_t picture = 0; picture < options_.pictures; ++picture) {
+    const auto begin = [&](std::size_t picture) {
       chunks.run("vertex", kCubeTriangles, kVertexNs, [&](const ChunkPart& part) {
         const auto out = binned.outlet(part);
         for (std::size_t i = part.first; i < part.end; ++i)
           scene_.bin(scene_.triangle(picture, i), out);
       });
+      if (raster_on_device_) return chunks.launch("raster", *raster_on_device_, binned.take());
       const std::vector<BinTask> tasks = binned.take();
-      draw_bins(chunks, tasks, frame_of(picture));
-      complete(picture);
-    }
-  }
-  void draw_bins(ChunkLoop& chunks, const std::vector<BinTask>& tasks, DepthFrame& frame) const {
-    if (!raster_on_device_) {
-      return chunks.run("raster", tasks.size(), kRasterNs, [&](const ChunkPart& part) {
-        for (std::size_t i = part.first; i < part.end; ++i) draw_bin(tasks[i], frame);
+      chunks.run("raster", tasks.size(), kRasterNs, [&](const ChunkPart& part) {
+        for (std::size_t i = part.first; i < part.end; ++i) draw_bin(tasks[i], frame_of(picture));
       });
-    }
-    const auto drawn = chunks.offload<DrawnBin>("raster", *raster_on_device_, tasks);
+    };
+    const auto end = [&](std::size_t picture) {
+      if (raster_on_device_) blend_bins(chunks, frame_of(picture));
+      complete(picture);
+    };
+    chunks.each_chunk(options_.pictures, raster_on_device_.has_value(), begin, end);
+  }
+  void blend_bins(ChunkLoop& chunks, DepthFrame& frame) const {
+    const auto drawn = chunks.results<DrawnBin>("raster", *raster_on_device_);
     chunks.run("blend", drawn.size(), kBlendNs, [&](const ChunkPart& part) {
       for (std::size_t i = part.first; i < part.end; ++i) blend(drawn[i], frame);
     });
@@ -354,8 +356,8 @@ class RasterApplication final : public Application {
     if (!options_.chunks.empty()) {
       if (options_.switches != PipelineSwitches()) {
         throw weir::Error(WEIR_STATUS_UNSUPPORTED,
-                          "--chunk makes no pipeline: leave --baseline, --no-batching, --batch, "
-                          "--in-flight, --end and --relief out");
+                          "--chunk makes no pipeline: leave --baseline, --overlap, "
+                          "--no-batching, --batch, --in-flight, --end and --relief out");
       }
       return std::make_unique<SharedRaster>(parameters.output, options_, runtime, app_streams);
     }

@@ -30,6 +30,7 @@ struct ReyesOptions {
 };
 
 // What an item takes a core of an AMD EPYC, in virtual time that of a simulated host.
+constexpr std::size_t kDiceParts = 8;  ///< best on five of eight devices
 constexpr double kSplitNs = 115, kDiceNs = 6100, kShadeNs = 75;
 
 class Reyes final : public PipelineWorkload {
@@ -154,7 +155,8 @@ class Reyes final : public PipelineWorkload {
         at(1, kDiceNs));
   }
 
-  /// One chunk a generation of patches, whose size the next one has to wait for.
+  /// One chunk a generation of patches, whose size the next one has to wait for; the device dices
+  /// a part of the small ones while the cores shade another.
   void loop(ChunkLoop& chunks) override {
     std::vector<Patch> patches = patches_;
     Collected<Patch> again(chunks.parts());
@@ -167,14 +169,26 @@ class Reyes final : public PipelineWorkload {
       });
       patches = again.take();
     }
-    const std::vector<Micropolygon> polygons = diced(chunks, small.take());
-    chunks.run("shade", polygons.size(), kShadeNs, [&](const ChunkPart& part) {
-      for (std::size_t i = part.first; i < part.end; ++i) shade(polygons[i], frame_);
-    });
+    const std::vector<SmallPatch> all = small.take();
+    const std::size_t parts = dice_on_device_ && chunks.overlaps() ? kDiceParts : 1;
+    const auto part_of = [&](std::size_t i) {
+      return std::vector(all.begin() + all.size() * i / parts,
+                         all.begin() + all.size() * (i + 1) / parts);
+    };
+    const auto begin = [&](std::size_t i) {
+      if (dice_on_device_) chunks.launch("dice", *dice_on_device_, part_of(i));
+    };
+    const auto end = [&](std::size_t) {
+      const std::vector<Micropolygon> polygons = diced(chunks, all);
+      chunks.run("shade", polygons.size(), kShadeNs, [&](const ChunkPart& part) {
+        for (std::size_t k = part.first; k < part.end; ++k) shade(polygons[k], frame_);
+      });
+    };
+    chunks.each_chunk(parts, dice_on_device_.has_value(), begin, end);
   }
 
   std::vector<Micropolygon> diced(ChunkLoop& chunks, const std::vector<SmallPatch>& patches) {
-    if (dice_on_device_) return chunks.offload<Micropolygon>("dice", *dice_on_device_, patches);
+    if (dice_on_device_) return chunks.results<Micropolygon>("dice", *dice_on_device_);
     Collected<Micropolygon> polygons(chunks.parts());
     chunks.run("dice", patches.size(), kDiceNs, [&](const ChunkPart& part) {
       const auto out = polygons.outlet(part);

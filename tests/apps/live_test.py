@@ -116,6 +116,8 @@ class SwitchTest(weir_cli.CliTest):
                         ("--relief", "off"), ("--batch", 7), ("--in-flight", 2)):
             message = self.refusal("run", *REYES, "--baseline", *options, code=UNSUPPORTED)
             self.assertIn("leave --baseline out", message)
+        message = self.refusal("run", *REYES, "--overlap", "none", code=UNSUPPORTED)
+        self.assertIn("add --baseline", message)
         message = self.refusal("run", *REYES, "--end", "timeout", "--domains", "sim:clock=virtual",
                                code=UNSUPPORTED)
         self.assertIn("time that passes by itself", message)
