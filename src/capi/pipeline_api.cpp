@@ -127,7 +127,7 @@ weir_status weir_feed_open(weir_tunnel* tunnel, weir_feed** out_feed) {
   return guard([&] {
     weir_feed*& result = out(out_feed, "out_feed");
     weir_tunnel& live = weir_tunnel::check(tunnel);
-    result = live.flow.feeds.open(live);
+    result = live.feeds.open(live);
   });
 }
 
@@ -136,15 +136,15 @@ weir_status weir_feed_put(weir_feed* feed, const void* items, size_t count, int6
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
     std::size_t put = 0;
-    live.counters.tunnel.flow.feeds.put(live, items, count, sys::deadline_after(timeout_ns),
-                                        out_put != nullptr ? *out_put : put);
+    live.counters.tunnel.feeds.put(live, items, count, sys::deadline_after(timeout_ns),
+                                   out_put != nullptr ? *out_put : put);
   });
 }
 
 weir_status weir_feed_next_epoch(weir_feed* feed) {
   return guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    live.counters.tunnel.flow.feeds.next_epoch(live);
+    live.counters.tunnel.feeds.next_epoch(live);
   });
 }
 
@@ -152,7 +152,7 @@ void weir_feed_close(weir_feed* feed) {
   if (feed == nullptr) return;
   guard([&] {
     weir_feed& live = weir_feed::check(feed);
-    live.counters.tunnel.flow.feeds.close(live);
+    live.counters.tunnel.feeds.close(live);
   });
 }
 

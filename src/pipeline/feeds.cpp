@@ -2,7 +2,6 @@
 
 #include "base/counted.hpp"
 #include "base/thread_role.hpp"
-#include "pipeline/flow.hpp"
 
 namespace weir::rt {
 

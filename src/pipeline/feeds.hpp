@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/flow_counts.hpp"
+#include "pipeline/flow_context.hpp"
 
 /// The public handle. One thread at a time uses a feed.
 struct weir_feed final : weir::rt::Handle<weir_feed> {
@@ -21,7 +21,7 @@ namespace weir::rt {
 /// start, so its stage can end. A feed begins in an epoch that has not ended.
 class Feeds {
  public:
-  explicit Feeds(Flow& flow) noexcept : flow_(flow) {}
+  explicit Feeds(FlowContext& flow) noexcept : flow_(flow) {}
 
   // Called by the program. They throw Error. put() sets the number of items put, also when it
   // throws.
@@ -61,7 +61,7 @@ class Feeds {
   [[noreturn]] void fail_put(weir_feed& feed, std::size_t remaining);
   ItemTag tag_of(FeedCounters& feed, std::uint64_t epoch) const noexcept;
 
-  Flow& flow_;
+  FlowContext& flow_;
   mutable sys::Mutex mutex_;
   FeedList feeds_ WEIR_GUARDED_BY(mutex_);
   std::vector<Owned<weir_feed>> open_feeds_ WEIR_GUARDED_BY(mutex_);

@@ -40,10 +40,7 @@ weir_pipeline_options checked(weir_pipeline_options options, const std::string& 
 }  // namespace
 
 Flow::Flow(const std::string& called, const weir_pipeline_options& given)
-    : name(called),
-      options(checked(given, called)),
-      epochs(options.epochs),
-      access(options.relief, epochs, groups) {}
+    : FlowContext(called, checked(given, called)) {}
 
 Flow::~Flow() {
   const std::string kept = retained.abandon();
@@ -62,7 +59,8 @@ void Flow::seal(const std::vector<std::size_t>& group_workers) {
   retained.count_in(add_counts());
   for (WorkerGroup& group : groups.all()) {
     for (std::size_t i = 0; i < group.workers; ++i) {
-      workers_.push_back(std::make_unique<FlowWorker>(*this, group, add_counts(), workers_.size()));
+      workers_.push_back(std::make_unique<FlowWorker>(*this, graph, retained, detector, group,
+                                                      add_counts(), workers_.size()));
     }
   }
   feeds.locked([this](const FeedList&) {

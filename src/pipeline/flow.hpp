@@ -3,23 +3,17 @@
 
 #include <string>
 
-#include "pipeline/feeds.hpp"
-#include "pipeline/flow_completion.hpp"
 #include "pipeline/flow_worker.hpp"
-#include "pipeline/retained_items.hpp"
-#include "pipeline/termination_detector.hpp"
 
 namespace weir::rt {
 
 /// A pipeline: its parts, its workers and its reports. The program builds it with `graph`, opens
-/// `feeds`, and gets the outcome from `completion`. Each part has its own contract; of Flow's
-/// functions the parts call only wake_everybody().
-class Flow {
+/// `feeds`, and gets the outcome from `completion`. Each part has its own contract, and knows only
+/// the context and the parts that it is made with.
+class Flow : public FlowContext {
  public:
   /// Throws Error.
   Flow(const std::string& called, const weir_pipeline_options& given);
-  Flow(const Flow&) = delete;
-  Flow& operator=(const Flow&) = delete;
   ~Flow();
 
   /// Checks the graph and creates the workers: group_workers[i] in group i. Throws Error.
@@ -37,12 +31,6 @@ class Flow {
   /// Whether it has started and has not ended.
   bool running() const noexcept { return groups.sealed() && !completion.ended(); }
 
-  /// Wakes all workers and feeds: the pipeline or an epoch has ended.
-  void wake_everybody() noexcept {
-    groups.wake_all();
-    for (const auto& tunnel : graph.tunnels()) tunnel->room.ring();
-  }
-
   // Reports. Any thread.
   void get_info(weir_pipeline_info& info, weir_stage_info* stages, std::size_t count);
   /// Fills the state of the stage or tunnel with a number. From the first get_stage() on latencies
@@ -54,18 +42,11 @@ class Flow {
   /// Grows with every item that is put or complete; 0 before the start.
   std::uint64_t movement() noexcept;
 
-  const std::string name;
-  const weir_pipeline_options options;  ///< checked and complete
-  FlowClock clock;
-  Epochs epochs;
-  FlowGraph graph{*this};
-  WorkerGroups groups;
-  FlowCompletion completion{*this};
+  FlowGraph graph{*this, feeds};
   FlowCounts counts;
-  TunnelAccess access;
   RetainedItems retained{*this};
   Feeds feeds{*this};
-  TerminationDetector detector{*this};
+  TerminationDetector detector{*this, graph, counts, retained, feeds};
 
  private:
   weir_stage_info info_of(const Stage& stage);

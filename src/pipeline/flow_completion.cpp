@@ -3,17 +3,17 @@
 #include <cstdio>
 
 #include "base/log.hpp"
-#include "pipeline/flow.hpp"
+#include "pipeline/worker_groups.hpp"
 
 namespace weir::rt {
 
 void FlowCompletion::finish() noexcept {
   std::uint32_t open = kOpen;
   if (!state_.compare_exchange_strong(open, kFinishing, std::memory_order_seq_cst)) return;
-  flow_.clock.end();
+  clock_.end();
   state_.store(kFinished, std::memory_order_seq_cst);
   done_.ring();
-  flow_.wake_everybody();
+  groups_.wake_all();
 }
 
 void FlowCompletion::stop(weir_status status, const char* message) noexcept {
@@ -22,11 +22,11 @@ void FlowCompletion::stop(weir_status status, const char* message) noexcept {
     std::uint32_t open = kOpen;
     if (!state_.compare_exchange_strong(open, kStopping, std::memory_order_seq_cst)) return;
     if (outcome_.ok()) outcome_ = failed_outcome(status, message);
-    flow_.clock.end();
+    clock_.end();
   }
   state_.store(kStopped, std::memory_order_seq_cst);
   done_.ring();
-  flow_.wake_everybody();
+  groups_.wake_all();
 }
 
 void FlowCompletion::report(const weir_item_failure& failure) noexcept {
@@ -36,12 +36,11 @@ void FlowCompletion::report(const weir_item_failure& failure) noexcept {
     const sys::Lock lock(outcome_mutex_);  // before on_failure, which may end the pipeline
     if (outcome_.ok()) outcome_ = failed_outcome(failure.status, message);
   }
-  const weir_pipeline_options& options = flow_.options;
-  if (options.on_failure != nullptr) {
+  if (options_.on_failure != nullptr) {
     mark_reported();
-    guarded([&] { options.on_failure(&failure, options.payload); });
+    guarded([&] { options_.on_failure(&failure, options_.payload); });
   }
-  if (!options.keep_going) stop(failure.status, message);
+  if (!options_.keep_going) stop(failure.status, message);
 }
 
 void FlowCompletion::report_unreported() noexcept {
@@ -50,7 +49,7 @@ void FlowCompletion::report_unreported() noexcept {
   log::warning(
       "pipeline '{}' ends with a failure that the program did not ask for: {}; wait for it "
       "to receive the failure",
-      flow_.name, outcome_.message);
+      name_, outcome_.message);
 }
 
 bool FlowCompletion::wait(std::int64_t deadline_ns) {

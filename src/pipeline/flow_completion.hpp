@@ -17,7 +17,7 @@
 
 namespace weir::rt {
 
-class Flow;
+class WorkerGroups;
 
 /// Real or virtual time, the time from start to end, and whether latencies are sampled.
 class FlowClock {
@@ -68,7 +68,10 @@ class FlowClock {
 /// it does not change after the end. Any thread.
 class FlowCompletion {
  public:
-  explicit FlowCompletion(Flow& flow) noexcept : flow_(flow) {}
+  /// The name and the options are those of the pipeline. All arguments outlive the completion.
+  FlowCompletion(const std::string& name, const weir_pipeline_options& options, FlowClock& clock,
+                 WorkerGroups& groups) noexcept
+      : name_(name), options_(options), clock_(clock), groups_(groups) {}
 
   /// Bracket code of the program that runs in the pipeline: wait() waits for it.
   void enter() noexcept { working_.fetch_add(1, std::memory_order_seq_cst); }
@@ -131,7 +134,10 @@ class FlowCompletion {
  private:
   enum State : std::uint32_t { kOpen, kFinishing, kFinished, kStopping, kStopped };
 
-  Flow& flow_;
+  const std::string& name_;
+  const weir_pipeline_options& options_;
+  FlowClock& clock_;
+  WorkerGroups& groups_;
   sys::Atomic<std::uint32_t> state_{kOpen};
   sys::Atomic<std::uint32_t> working_{0}, calls_{0};
   Bell done_;  ///< rung when state_ or working_ changes

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/counted.hpp"
-#include "pipeline/flow.hpp"
+#include "pipeline/flow_context.hpp"
 #include "pipeline/offload_batches.hpp"
 
 namespace weir::rt {
@@ -100,8 +101,8 @@ FlowShape shape_of(const FlowEdges& edges) {
 
 // ---- Building ----------------------------------------------------------------------------------
 
-Tunnel::Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& options)
-    : flow(owner),
+Tunnel::Tunnel(Feeds& own, std::size_t number, const weir_tunnel_options& options)
+    : feeds(own),
       index(number),
       item_bytes(options.item_bytes),
       overflow(options.overflow),
@@ -135,12 +136,14 @@ weir_tunnel* FlowGraph::add_tunnel(const weir_tunnel_options& options) {
     fail_argument("overflow {} of tunnel '{}' is none", static_cast<int>(options.overflow), called);
   }
   tunnels_.reserve(tunnels_.size() + 1);
-  return tunnels_.emplace_back(new weir_tunnel(flow_, tunnels_.size(), options)).get();
+  Owned<weir_tunnel> made(new weir_tunnel(feeds_, tunnels_.size(), options));
+  flow_.groups.add(*made);
+  return tunnels_.emplace_back(std::move(made)).get();
 }
 
 Tunnel& FlowGraph::own(weir_tunnel* tunnel, const Stage& stage) const {
   weir_tunnel& checked = weir_tunnel::check(tunnel);
-  if (&checked.flow != &flow_) {
+  if (&checked.feeds != &feeds_) {
     fail_argument("tunnel '{}' of stage '{}' belongs to another pipeline than '{}'", checked.name(),
                   stage.name, flow_.name);
   }

@@ -5,6 +5,7 @@
 
 namespace weir::rt {
 
+struct FlowContext;
 class OffloadExecutor;
 
 /// For each stage, the stages that it puts items for.
@@ -32,7 +33,7 @@ struct Component {
 /// and how many workers enter each stage. Afterwards it does not change.
 class FlowGraph {
  public:
-  explicit FlowGraph(Flow& flow) noexcept : flow_(flow) {}
+  FlowGraph(FlowContext& flow, Feeds& feeds) noexcept : flow_(flow), feeds_(feeds) {}
 
   // Building. They throw Error, having added nothing.
   weir_tunnel* add_tunnel(const weir_tunnel_options& options);
@@ -60,7 +61,8 @@ class FlowGraph {
   void check_fed(const FlowEdges& edges, const FlowShape& shape) const;
   void check_stages(const FlowShape& shape) const;
 
-  Flow& flow_;
+  FlowContext& flow_;
+  Feeds& feeds_;  ///< of its tunnels
   std::vector<Owned<weir_tunnel>> tunnels_;
   std::vector<std::unique_ptr<Stage>> stages_;
   bool reports_ends_ = false;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/thread_role.hpp"
-#include "pipeline/flow.hpp"
 #include "pipeline/offload_batches.hpp"
 
 namespace weir::rt {
@@ -31,14 +30,18 @@ bool can_send(const Stage& stage) noexcept {
 
 }  // namespace
 
-FlowWorker::FlowWorker(Flow& flow, WorkerGroup& group, WorkerCounts& counts, std::size_t index)
+FlowWorker::FlowWorker(FlowContext& flow, const FlowGraph& graph, RetainedItems& retained,
+                       TerminationDetector& detector, WorkerGroup& group, WorkerCounts& counts,
+                       std::size_t index)
     : flow_(flow),
+      graph_(graph),
+      detector_(detector),
       group_(group),
-      items_(flow.graph, flow.access, counts),
-      runner_(flow, items_, counts, index),
-      taken_(allocate_items(largest_batch(flow.graph))),
+      items_(graph, flow.access, counts),
+      runner_(flow, graph, retained, items_, counts, index),
+      taken_(allocate_items(largest_batch(graph))),
       taken_tags_(flow.options.batch) {
-  held_.reserve(flow.graph.stages().size());
+  held_.reserve(graph.stages().size());
 }
 
 void FlowWorker::work(std::int64_t deadline_ns) noexcept {
@@ -49,7 +52,7 @@ void FlowWorker::work(std::int64_t deadline_ns) noexcept {
       spin_then_park();
     } else if (++passes_ % kPassesPerCheck == 0) {
       flow_.groups.wake_one_of(group_);
-      if (flow_.graph.reports_ends()) flow_.detector.check(runner_);
+      if (graph_.reports_ends()) detector_.check(runner_);
     }
     late = deadline_ns != sys::kNever && sys::now_ns() >= deadline_ns;
   }
@@ -253,12 +256,12 @@ void FlowWorker::share() noexcept {
 
 void FlowWorker::spin_then_park() noexcept {
   if (flow_.clock.is_virtual()) return advance_time();
-  if (flow_.detector.check(runner_)) return;
+  if (detector_.check(runner_)) return;
   for (unsigned i = 0; i < kBriefly; ++i) {
     sys::pause();
     if (flow_.completion.ended() || has_work()) return;
   }
-  if (flow_.detector.check(runner_)) return;
+  if (detector_.check(runner_)) return;
   group_.idle_workers.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t deadline = sys::now_ns() + kSpinNs;
   bool found = false;
@@ -274,13 +277,13 @@ void FlowWorker::spin_then_park() noexcept {
 void FlowWorker::advance_time() noexcept {
   constexpr std::int64_t kParkNs = 1'000'000;
   const auto busy = [&] { return flow_.completion.ended() || has_work(); };
-  if (flow_.detector.check(runner_) || busy() || flow_.clock.advance()) return;
+  if (detector_.check(runner_) || busy() || flow_.clock.advance()) return;
   flow_.groups.stuck().listen(sys::now_ns() + kParkNs, busy);
 }
 
 void FlowWorker::park() noexcept {
   const auto stirs = [&] {
-    return flow_.completion.ended() || has_work() || flow_.detector.check(runner_);
+    return flow_.completion.ended() || has_work() || detector_.check(runner_);
   };
   // Stuck: items wait for room that another worker makes.
   if (!items_.empty() ||

@@ -1,7 +1,7 @@
 // The loop of a worker of a pipeline: find items, run stages, move items, sleep.
 #pragma once
 
-#include "pipeline/stage_runner.hpp"
+#include "pipeline/termination_detector.hpp"
 
 namespace weir::rt {
 
@@ -14,7 +14,9 @@ namespace weir::rt {
 /// One thread at a time.
 class alignas(64) FlowWorker {
  public:
-  FlowWorker(Flow& flow, WorkerGroup& group, WorkerCounts& counts, std::size_t index);
+  FlowWorker(FlowContext& flow, const FlowGraph& graph, RetainedItems& retained,
+             TerminationDetector& detector, WorkerGroup& group, WorkerCounts& counts,
+             std::size_t index);
 
   /// Runs until the pipeline ends or the deadline passes, for at least one step.
   void work(std::int64_t deadline_ns) noexcept;
@@ -41,7 +43,9 @@ class alignas(64) FlowWorker {
   void park() noexcept;
   bool has_work() const noexcept;
 
-  Flow& flow_;
+  FlowContext& flow_;
+  const FlowGraph& graph_;
+  TerminationDetector& detector_;
   WorkerGroup& group_;
   WorkerItems items_;
   StageRunner runner_;

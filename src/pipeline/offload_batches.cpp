@@ -7,7 +7,6 @@
 #include <span>
 
 #include "base/thread_role.hpp"
-#include "pipeline/flow.hpp"
 
 namespace weir::rt {
 
@@ -28,7 +27,7 @@ void take_timestamp(ItemTag& batch, std::span<const ItemTag> items) noexcept {
 
 void OffloadExecutor::on_batch_complete(std::size_t slot) noexcept { batches_->on_complete(slot); }
 
-OffloadBatches::OffloadBatches(Flow& flow, Stage& stage, OffloadExecutor& executor)
+OffloadBatches::OffloadBatches(FlowContext& flow, Stage& stage, OffloadExecutor& executor)
     : flow_(flow),
       stage_(stage),
       executor_(executor),

@@ -3,8 +3,8 @@
 
 #include "base/plain.hpp"
 #include "pipeline/batch_target.hpp"
+#include "pipeline/flow_context.hpp"
 #include "pipeline/offload_executor.hpp"
-#include "pipeline/tunnel.hpp"
 
 namespace weir::rt {
 
@@ -17,7 +17,7 @@ class OffloadBatches {
  public:
   /// Attaches itself to the executor, which must outlive all work. Throws Error for a stage that
   /// cannot have one, std::bad_alloc.
-  OffloadBatches(Flow& flow, Stage& stage, OffloadExecutor& executor);
+  OffloadBatches(FlowContext& flow, Stage& stage, OffloadExecutor& executor);
 
   const OffloadExecutor& executor() const noexcept { return executor_; }
   /// Which batches to launch: only those with as many items as wanted, or smaller ones, too. A
@@ -61,7 +61,7 @@ class OffloadBatches {
   bool launch(Reorder::Block* block) noexcept;
   void fail(const Reorder::Block& block, const Outcome& outcome) noexcept;
 
-  Flow& flow_;
+  FlowContext& flow_;
   Stage& stage_;
   OffloadExecutor& executor_;
   BatchTarget target_;

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/flow.hpp"
-
 namespace weir::rt {
 
 /// Held while an item is checked or completed and while its pipeline ends. One mutex for all
@@ -19,7 +17,7 @@ weir_item* RetainedItems::keep(Stage& stage, const ItemTag& tag) {
   const sys::Lock lock(mutex_);
   const std::uint64_t number = numbers_++;
   Owned<weir_item> item(
-      new weir_item(flow_, stage, tag, number, fmt::format("{} of {}", number, stage.name)));
+      new weir_item(*this, stage, tag, number, fmt::format("{} of {}", number, stage.name)));
   called_.insert(number);
   return items_.emplace(number, std::move(item)).first->second.get();
 }
@@ -44,12 +42,12 @@ std::size_t RetainedItems::settle(const std::vector<std::uint64_t>& numbers) noe
 void RetainedItems::complete(weir_item* item) {
   sys::Lock ending(ends());
   const weir_item& live = weir_item::check(item);
-  Flow& flow = live.flow;
+  RetainedItems& all = live.all;
+  FlowContext& flow = all.flow_;
   Stage& stage = live.stage;
   const ItemTag tag = live.tag;
   const std::uint64_t number = live.number;
   const FlowCompletion::Call call(flow.completion);
-  RetainedItems& all = flow.retained;
   sys::Lock lock(all.mutex_);
   all.items_.erase(number);
   const bool settled = all.called_.count(number) == 0;

@@ -5,19 +5,23 @@
 #include <unordered_set>
 #include <utility>
 
-#include "pipeline/flow_counts.hpp"
+#include "pipeline/flow_context.hpp"
+
+namespace weir::rt {
+class RetainedItems;
+}
 
 /// The public handle.
 struct weir_item final : weir::rt::Handle<weir_item> {
   static constexpr const char* kNoun = "item";
   static constexpr const char* kEnd = "is complete already, or its pipeline has gone";
 
-  weir_item(weir::rt::Flow& owner, weir::rt::Stage& keeper, const weir::rt::ItemTag& with,
+  weir_item(weir::rt::RetainedItems& owner, weir::rt::Stage& keeper, const weir::rt::ItemTag& with,
             std::uint64_t count, std::string called)
-      : flow(owner), stage(keeper), tag(with), number(count), name_(std::move(called)) {}
+      : all(owner), stage(keeper), tag(with), number(count), name_(std::move(called)) {}
   const std::string& name() const noexcept { return name_; }
 
-  weir::rt::Flow& flow;
+  weir::rt::RetainedItems& all;  ///< of its pipeline
   weir::rt::Stage& stage;
   const weir::rt::ItemTag tag;
   const std::uint64_t number;  ///< of the retained items of the pipeline
@@ -33,7 +37,7 @@ namespace weir::rt {
 /// worker, with the other items of the batch.
 class RetainedItems {
  public:
-  explicit RetainedItems(Flow& flow) noexcept : flow_(flow) {}
+  explicit RetainedItems(FlowContext& flow) noexcept : flow_(flow) {}
 
   /// Sets where to count items as complete, before the start.
   void count_in(WorkerCounts& counts) noexcept { counts_ = &counts; }
@@ -59,7 +63,7 @@ class RetainedItems {
  private:
   static sys::Mutex& ends() noexcept;
 
-  Flow& flow_;
+  FlowContext& flow_;
   mutable sys::Mutex mutex_;
   std::unordered_map<std::uint64_t, Owned<weir_item>> items_
       WEIR_GUARDED_BY(mutex_);  ///< by number

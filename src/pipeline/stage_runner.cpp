@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "pipeline/flow.hpp"
 #include "pipeline/offload_batches.hpp"
 
 namespace weir::rt {
@@ -34,7 +33,7 @@ weir_item* StageCall::keep(std::size_t item) {
   }
   retained.reserve(retained.size() + 1);
   unsettled.reserve(unsettled.size() + retained.size() + 1);
-  weir_item* const kept = flow.retained.keep(*stage, tag);
+  weir_item* const kept = all_retained.keep(*stage, tag);
   retained.push_back({item, kept->number});
   return kept;
 }
@@ -44,15 +43,16 @@ void StageCall::note_retained(std::size_t done) noexcept {
     if (each.index < done) {
       unsettled.push_back(each.number);
     } else {
-      flow.retained.forget(each.number);
+      all_retained.forget(each.number);
     }
   }
 }
 
-StageRunner::StageRunner(Flow& flow, WorkerItems& items, WorkerCounts& counts, std::size_t worker)
-    : flow_(flow), items_(items), counts_(counts), call_(flow, worker) {
-  for (const auto& stage : flow.graph.stages()) {
-    pace_.emplace_back(stage->input != nullptr ? flow.graph.most_at_once(*stage->input)
+StageRunner::StageRunner(FlowContext& flow, const FlowGraph& graph, RetainedItems& retained,
+                         WorkerItems& items, WorkerCounts& counts, std::size_t worker)
+    : flow_(flow), items_(items), counts_(counts), call_(retained, worker) {
+  for (const auto& stage : graph.stages()) {
+    pace_.emplace_back(stage->input != nullptr ? graph.most_at_once(*stage->input)
                                                : flow.options.batch);
   }
 }
@@ -166,7 +166,7 @@ bool StageRunner::settle(Stage& stage, const WorkerBuffer::Batch& batch,
   WorkerCounts::add(counts_.stages[stage.index].put, created);
   std::size_t complete = batch.count;
   if (!call_.unsettled.empty()) {
-    complete -= flow_.retained.settle(call_.unsettled);
+    complete -= call_.all_retained.settle(call_.unsettled);
     call_.unsettled.clear();
   }
   if (complete > 0) {

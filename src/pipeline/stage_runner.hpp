@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "pipeline/retained_items.hpp"
 #include "pipeline/worker_items.hpp"
 
 namespace weir::rt {
@@ -42,7 +43,7 @@ class BatchSize {
 
 /// The call of a stage, with the message of its failure and the items that it retains.
 struct StageCall : weir_batch {
-  StageCall(Flow& of, std::size_t index) noexcept : weir_batch{}, flow(of) {
+  StageCall(RetainedItems& all, std::size_t index) noexcept : weir_batch{}, all_retained(all) {
     worker = index;
     message[0] = '\0';
   }
@@ -58,7 +59,7 @@ struct StageCall : weir_batch {
     std::size_t index;
     std::uint64_t number;  ///< in RetainedItems
   };
-  Flow& flow;
+  RetainedItems& all_retained;  ///< of the pipeline
   Stage* stage = nullptr;
   ItemTag tag;
   std::vector<Retained> retained;        ///< by this call
@@ -71,7 +72,8 @@ struct StageCall : weir_batch {
 /// the stage open while an item exists. Only the worker.
 class StageRunner {
  public:
-  StageRunner(Flow& flow, WorkerItems& items, WorkerCounts& counts, std::size_t worker);
+  StageRunner(FlowContext& flow, const FlowGraph& graph, RetainedItems& retained,
+              WorkerItems& items, WorkerCounts& counts, std::size_t worker);
 
   /// How many items a call of a stage should get.
   const BatchSize& pace(const Stage& stage) const noexcept { return pace_[stage.index]; }
@@ -92,7 +94,7 @@ class StageRunner {
                             const ItemTag& tag) noexcept;
   void fail_item(const Stage& stage, const void* item, weir_status status) noexcept;
 
-  Flow& flow_;
+  FlowContext& flow_;
   WorkerItems& items_;
   WorkerCounts& counts_;
   std::vector<BatchSize> pace_;  ///< by stage

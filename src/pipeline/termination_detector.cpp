@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "pipeline/flow.hpp"
-#include "pipeline/stage_runner.hpp"
-
 namespace weir::rt {
 
 bool TerminationDetector::check(StageRunner& runner) noexcept {
@@ -41,12 +38,11 @@ bool TerminationDetector::is_complete(const Component& component) const noexcept
     if (stage->input == nullptr) return stage->permit.drained();
     if (stage->input->open_feeds.load(std::memory_order_seq_cst) > 0) return false;
   }
-  flow_.retained.synchronize();
-  const bool complete = flow_.feeds.locked([&](const FeedList& feeds) {
+  retained_.synchronize();
+  const bool complete = feeds_.locked([&](const FeedList& feeds) {
     return balanced([&](const auto& visit) {
       for (const Stage* stage : component.stages) {
-        flow_.counts.each(*stage->input, feeds,
-                          [&](const TunnelCounters& each) { visit(each.count); });
+        counts_.each(*stage->input, feeds, [&](const TunnelCounters& each) { visit(each.count); });
       }
     });
   });
@@ -62,8 +58,8 @@ bool TerminationDetector::is_complete(const Component& component) const noexcept
 void TerminationDetector::end(Component& component, StageRunner& runner) noexcept {
   assert(!component.ended);
   // The epoch of items put at the end: the last that had items, or one that has not ended.
-  std::uint64_t used = flow_.feeds.epochs_used();
-  for (const auto& stage : flow_.graph.stages()) {
+  std::uint64_t used = feeds_.epochs_used();
+  for (const auto& stage : graph_.stages()) {
     used = std::max(used, stage->epochs_used.load(std::memory_order_acquire));
   }
   for (Stage* stage : component.stages) {
@@ -77,11 +73,11 @@ bool TerminationDetector::find_epochs() noexcept {
   const weir_pipeline_options& options = flow_.options;
   bool found = false;
   for (std::uint64_t next = flow_.epochs.done(); !flow_.completion.ended(); ++next) {
-    const bool ended = flow_.feeds.end_epoch(next, [&](const FeedList& feeds) {
+    const bool ended = feeds_.end_epoch(next, [&](const FeedList& feeds) {
       if (next >= closed_epochs(feeds)) return false;
-      flow_.retained.synchronize();
+      retained_.synchronize();
       return balanced([&](const auto& visit) {
-        flow_.counts.each_of_epoch(flow_.epochs.slot_of(next), feeds, visit);
+        counts_.each_of_epoch(flow_.epochs.slot_of(next), feeds, visit);
       });
     });
     if (!ended) break;
@@ -89,7 +85,7 @@ bool TerminationDetector::find_epochs() noexcept {
       flow_.completion.guarded([&] { options.on_epoch(next, options.payload); });
     }
     flow_.epochs.note_done(next);
-    flow_.wake_everybody();
+    flow_.groups.wake_all();
     found = true;
   }
   return found;
@@ -103,7 +99,7 @@ std::uint64_t TerminationDetector::closed_epochs(const FeedList& feeds) const no
     if (!closed) open = std::min(open, epoch.load(std::memory_order_seq_cst));
     used = std::max(used, epochs_used.load(std::memory_order_acquire));
   };
-  for (const auto& stage : flow_.graph.stages()) {
+  for (const auto& stage : graph_.stages()) {
     heed(stage->input != nullptr || stage->permit.drained(), stage->epoch, stage->epochs_used);
   }
   for (const auto& feed : feeds) {

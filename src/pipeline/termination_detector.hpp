@@ -3,12 +3,10 @@
 
 #include <utility>
 
-#include "pipeline/flow_counts.hpp"
-#include "pipeline/flow_graph.hpp"
+#include "pipeline/feeds.hpp"
+#include "pipeline/stage_runner.hpp"
 
 namespace weir::rt {
-
-class StageRunner;
 
 /// A component of stages ends when all its producers have ended, no feed of it is open, and its
 /// counts are balanced(); the pipeline ends with its last component. An epoch ends when all sources
@@ -31,7 +29,9 @@ class StageRunner;
 /// One thread checks at a time; another that arrives makes the checker check again.
 class TerminationDetector {
  public:
-  explicit TerminationDetector(Flow& flow) noexcept : flow_(flow) {}
+  TerminationDetector(FlowContext& flow, const FlowGraph& graph, const FlowCounts& counts,
+                      const RetainedItems& retained, Feeds& feeds) noexcept
+      : flow_(flow), graph_(graph), counts_(counts), retained_(retained), feeds_(feeds) {}
 
   /// Sets the components, upstream first, before the start.
   void set_components(std::vector<Component> components) noexcept {
@@ -48,7 +48,11 @@ class TerminationDetector {
   bool find_epochs() noexcept;
   std::uint64_t closed_epochs(const FeedList& feeds) const noexcept;
 
-  Flow& flow_;
+  FlowContext& flow_;
+  const FlowGraph& graph_;
+  const FlowCounts& counts_;
+  const RetainedItems& retained_;
+  Feeds& feeds_;
   std::vector<Component> components_;
   sys::Atomic<std::uint32_t> checks_{0};  ///< requested; not 0 while a thread checks
 };

@@ -21,19 +21,19 @@
 
 namespace weir::rt {
 
+class Feeds;
 class OffloadBatches;
-class Flow;
 struct Stage;
 
 /// The bounded queue in front of one stage. Items for any worker are in the ring; items that a
 /// worker keeps are in its WorkerBuffer.
 class Tunnel {
  public:
-  Tunnel(Flow& owner, std::size_t number, const weir_tunnel_options& options);
+  Tunnel(Feeds& own, std::size_t number, const weir_tunnel_options& options);
 
   const std::string& name() const noexcept { return name_; }
 
-  Flow& flow;
+  Feeds& feeds;  ///< of its pipeline
   const std::size_t index;
   const std::size_t item_bytes;
   const weir_overflow overflow;

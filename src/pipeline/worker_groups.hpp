@@ -1,4 +1,4 @@
-// The workers of a pipeline by place, and how they wake.
+// The workers of a pipeline by place, and how they and feeds wake.
 #pragma once
 
 #include "base/parking.hpp"
@@ -15,13 +15,16 @@ struct WorkerGroup {
   std::size_t workers = 0;
 };
 
-/// Wakes workers. A worker announces that it sleeps, checks every source of work once more, and
-/// sleeps; a thread first changes one of these (sequentially consistent), then calls a function
-/// below. A worker that keeps items sleeps on stuck(), because any change may end its wait; the
-/// others park in their group. Any thread; before seal() there are no workers to wake: they check
-/// all tunnels when they begin.
+/// Wakes workers and feeds. A worker announces that it sleeps, checks every source of work once
+/// more, and sleeps; a thread first changes one of these (sequentially consistent), then calls a
+/// function below. A worker that keeps items sleeps on stuck(), because any change may end its
+/// wait; the others park in their group. Any thread; before seal() there are no workers to wake:
+/// they check all tunnels when they begin.
 class WorkerGroups {
  public:
+  /// Adds a tunnel whose feeds wake_all() wakes, by one thread before seal(). Throws
+  /// std::bad_alloc.
+  void add(Tunnel& tunnel) { tunnels_.push_back(&tunnel); }
   /// Creates the groups, by one thread before seal(); workers[i] in group i.
   void create(const std::vector<std::size_t>& workers) {
     groups_ = std::vector<WorkerGroup>(workers.size());
@@ -55,13 +58,16 @@ class WorkerGroups {
       if (group.parking.unpark_one()) return;
     }
   }
+  /// The pipeline or an epoch has ended.
   void wake_all() noexcept {
     stuck_.ring();
+    for (Tunnel* const tunnel : tunnels_) tunnel->room.ring();
     if (!sealed()) return;
     for (WorkerGroup& group : groups_) group.parking.unpark_all();
   }
 
  private:
+  std::vector<Tunnel*> tunnels_;
   std::vector<WorkerGroup> groups_;
   Bell stuck_;
   sys::Atomic<bool> sealed_{false};

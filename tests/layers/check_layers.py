@@ -70,8 +70,6 @@ CIRCLES = {
     "fabric: port_messages port_operations port_pass port_progress":
         "a thread that submits may take the progress lock, whose pass takes submissions",
     "fabric: remote_operations transport": "a transport completes operations, which send frames",
-    "pipeline: feeds flow flow_completion flow_graph flow_worker offload_batches retained_items"
-    " stage_runner termination_detector worker_items": "the parts of a flow know each other through it",
     "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
         "a runtime pins its fabric, whose objects use runtimes",
     "share: share share_part share_ranks": "parts and ranks report to their share, which asks them",

@@ -291,7 +291,7 @@ MUTANTS = [
     # Pipelines: what paper 002 says literally about the end, and its neighbours.
     Mutant("items are counted only after the end marker", "src/pipeline/stage_runner.cpp",
            "counters.count.create(put);",
-           "if (flow_.graph.stages().front()->permit.drained()) counters.count.create(put);", PIPELINES),
+           "if (call_.over) counters.count.create(put);", PIPELINES),
     Mutant("counters are read in the other order", "src/pipeline/tally.hpp",
            "each([&](const Count& count) { completed += count.completed(); });",
            "each([&](const Count& count) { created += count.created(); });\n"
