@@ -1,6 +1,7 @@
 #include "backend/job_queue.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <utility>
 
@@ -159,6 +160,7 @@ void JobQueue::make_ready(PendingJob& slot) noexcept {
 }
 
 void JobQueue::end(PendingJob& slot, Outcome outcome) noexcept {
+  assert(!slot.complete && slot.unmet == 0);  // exactly once
   const bool failed = !outcome.ok();
   if (failed) failed_.add(slot.job.id);
   slot.outcome = std::move(outcome);
@@ -168,6 +170,7 @@ void JobQueue::end(PendingJob& slot, Outcome outcome) noexcept {
   for (const std::uint64_t number : slot.dependents) {
     PendingJob& dependent = jobs_.slot_of(number);
     dependent.poisoned = dependent.poisoned || failed;
+    assert(dependent.unmet > 0);
     if (--dependent.unmet == 0) make_ready(dependent);
   }
 }

@@ -1,6 +1,7 @@
 #include "backend/worker_team.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <stdexcept>
 
 #include <dlfcn.h>
@@ -150,6 +151,8 @@ void WorkerTeam::idle() noexcept {
 
 Outcome WorkerTeam::run_parallel(Worker& worker, Job& job) {
   while (gang_taken_.exchange(true, std::memory_order_acquire)) join_gang(worker);
+  assert(!gang_called_.load(std::memory_order_relaxed) &&
+         gang_present_.load(std::memory_order_relaxed) == 0);  // one team kernel at a time
   Outcome outcome;
   gang_job_ = &job;
   gang_outcome_ = &outcome;
@@ -246,6 +249,8 @@ void WorkerTeam::run(weir_team_function function, void* payload) {
 }
 
 void WorkerTeam::run_task() {
+  assert(gang_called_.load(std::memory_order_relaxed) &&
+         task_.running.load(std::memory_order_relaxed) == 0);  // only the leader's kernel calls it
   task_.next.store(0, std::memory_order_relaxed);
   task_.running.store(static_cast<std::uint32_t>(size()), std::memory_order_relaxed);
   thrown_taken_.store(false, std::memory_order_relaxed);

@@ -111,11 +111,15 @@ class ActionWindow {
     action.in_window = true;
   }
   void remove(const Action& action) noexcept {
+    assert(at(action.sequence()) == &action);
     ring_[action.sequence()] = nullptr;
     while (low_ < high_ && ring_[low_] == nullptr) ++low_;
   }
   /// Skips a sequence number while the window is empty.
-  void skip(std::uint64_t sequence) noexcept { low_ = high_ = sequence + 1; }
+  void skip(std::uint64_t sequence) noexcept {
+    assert(empty() && sequence >= high_);
+    low_ = high_ = sequence + 1;
+  }
 
  private:
   SequenceRing<Action*> ring_;

@@ -1,5 +1,6 @@
 #include "core/action_queue.hpp"
 
+#include <cassert>
 #include <initializer_list>
 #include <utility>
 
@@ -21,6 +22,7 @@ void ActionQueue::make_room() {
 }
 
 void ActionQueue::link_fresh() noexcept {
+  assert(fresh_ != nullptr);  // reserve() was called
   Chunk* const added = std::exchange(fresh_, fresh_->next);
   tail_->next = added;
   tail_ = added;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 
 #include "base/plain.hpp"
@@ -100,6 +101,7 @@ class ActionQueue {
     if (count % kChunkActions == 0 && count > 0 && fresh_ == nullptr) make_room();
   }
   bool push(Action& action, std::uint64_t word) noexcept {
+    assert((word_.load(std::memory_order_relaxed) & kLocked) != 0);  // the caller has the lock
     const std::uint64_t count = word >> kCountShift;
     if (count % kChunkActions == 0 && count > 0) link_fresh();
     tail_->actions[count % kChunkActions] = &action;

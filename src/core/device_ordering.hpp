@@ -1,6 +1,7 @@
 // Device ordering: what the device has of one stream, and what it must wait for.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <utility>
 
@@ -61,10 +62,15 @@ class DeviceOrdering {
     edge.next_predecessor = std::exchange(successor.predecessors, &edge);
     if (!of(*edge.predecessor).submitted) ++successor.unsubmitted_predecessors;
   }
+  /// One predecessor or event less of an action is unsubmitted.
+  void drop_unsubmitted(const Action& action) noexcept {
+    assert(of(action).unsubmitted_predecessors > 0);
+    --of(action).unsubmitted_predecessors;
+  }
   /// Removes the edge of a complete predecessor. Returns whether nothing refers to the edge; else
   /// drop_predecessors() of the successor frees it.
   [[nodiscard]] bool remove_predecessor(Edge& edge) noexcept {
-    if (!of(*edge.predecessor).submitted) --of(*edge.successor).unsubmitted_predecessors;
+    if (!of(*edge.predecessor).submitted) drop_unsubmitted(*edge.successor);
     if (edge.next_predecessor == &edge) return true;
     edge.predecessor = nullptr;
     return false;

@@ -28,6 +28,7 @@ bool may_release_early(const Action& action) noexcept {
 }  // namespace
 
 bool Engine::admit(Action& action, bool may_run_inline) noexcept {
+  assert(accepts() && (!may_run_inline || action.kind == ActionKind::compute));
   action.in_window = false;
   action.started = may_run_inline;
   if (may_run_inline && window_.empty() && policy_.has_no_failure() &&
@@ -110,12 +111,14 @@ void Engine::resolve_on_device(Action& action) noexcept {
 }
 
 void Engine::requeue_host_ordered(Action& action) noexcept {
+  assert(action.started && !device_.of(action).submitted);
   action.started = false;
   action.host_ordered = true;
   resolve(action);
 }
 
 void Engine::mark_submitted(Action& action, std::uint64_t number) noexcept {
+  assert(action.started && number != 0 && device_.of(action).id == 0);
   device_.drop_predecessors(action, edges_);
   device_.of(action).id = number;
   release_early(action);
@@ -123,9 +126,10 @@ void Engine::mark_submitted(Action& action, std::uint64_t number) noexcept {
 
 /// Lets successors be submitted before the action completes.
 void Engine::release_early(Action& action) noexcept {
+  assert(device_.active() && !device_.of(action).submitted);
   device_.of(action).submitted = true;
   action.successors.for_each([this](const Edge& edge) {
-    --device_.of(*edge.successor).unsubmitted_predecessors;
+    device_.drop_unsubmitted(*edge.successor);
     resolve(*edge.successor);
   });
 }
@@ -145,12 +149,14 @@ bool Engine::hand_out(Action& action) noexcept {
       return false;
     }
   }
+  assert(!action.started && (action.pending == 0 || device_.active()));
   action.started = true;
   return true;
 }
 
 /// Defers an action for which there is no memory until all others are complete.
 void Engine::defer(Action& action) noexcept {
+  assert(deferred_ == nullptr);
   deferred_ = &action;
   if (device_.active()) device_.enter(action);
   resume_deferred();
@@ -172,8 +178,9 @@ void Engine::resume_deferred() noexcept {
 
 void Engine::mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept {
   Action& action = *wait.action;
+  assert(wait.submission_id == 0 && number != 0);
   wait.submission_id = number;
-  --device_.of(action).unsubmitted_predecessors;
+  device_.drop_unsubmitted(action);
   if (action.in_window && !policy_.waits_for_front(action)) resolve(action);
 }
 
@@ -181,7 +188,8 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   Action& action = *wait.action;
   if (failure && !wait.ignores_failure && action.status == WEIR_STATUS_OK) poison(action, failure);
   if (device_.active() && std::exchange(wait.submission_id, 0) == 0)
-    --device_.of(action).unsubmitted_predecessors;
+    device_.drop_unsubmitted(action);
+  assert(action.pending > 0);
   --action.pending;
   if (action.in_window && !policy_.waits_for_front(action)) return resolve(action);
   if (action.in_window) complete_front();
@@ -189,8 +197,9 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
 }
 
 bool Engine::finish(Action& action) noexcept {
+  assert(action.started);
   if (&action != inline_action_) {
-    assert(action.started);
+    assert(action.in_window && !device_.of(action).executed);
     if (action.pending == 0) {
       complete(action);
     } else {
@@ -207,6 +216,7 @@ bool Engine::finish(Action& action) noexcept {
 
 /// Completes an action and those that complete with it, one after the other.
 void Engine::complete(Action& action) noexcept {
+  assert(action.in_window && action.pending == 0);
   completing_.push(action);
   if (completing_now_) return;
   completing_now_ = true;
@@ -242,6 +252,7 @@ void Engine::conclude(Action& action) noexcept {
 }
 
 void Engine::remove(Action& action) noexcept {
+  assert(action.pending == 0);
   window_.remove(action);
   if (device_.active()) device_.drop_predecessors(action, edges_);
   finished_.push(action);
@@ -260,6 +271,7 @@ void Engine::release_successors(Action& action) noexcept {
     }
     if (device_.active()) poison(successor, policy_.failure_behind(action, edge->ignores_failure));
     if (!device_.active() || device_.remove_predecessor(*edge)) edges_.give(*edge);
+    assert(successor.pending > 0);
     --successor.pending;
     resolve(successor);
   }

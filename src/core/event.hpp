@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 
@@ -31,7 +32,11 @@ class EventState {
  public:
   /// Puts a new action into the slot. Ids are unique in the runtime, below 2^63 and not 0. A thread
   /// that finds the new id sees the effects of the earlier action, as the caller does.
-  void open(std::uint64_t id) noexcept { word_.store(id << kShift, std::memory_order_release); }
+  void open(std::uint64_t id) noexcept {
+    assert(id != 0 &&
+           word_.load(std::memory_order_relaxed) == 0);  // the earlier action is complete
+    word_.store(id << kShift, std::memory_order_release);
+  }
 
   /// Returns the id of the current action. Owner of the slot only.
   std::uint64_t id() const noexcept { return word_.load(std::memory_order_relaxed) >> kShift; }
@@ -78,7 +83,8 @@ class EventState {
 
   /// Completes the action. Returns its waiters in the order of watch(); the caller delivers them.
   Waiter* close(std::uint64_t id, sys::Plain<Waiter*>& waiters) noexcept {
-    lock(id);
+    [[maybe_unused]] const bool current = lock(id);
+    assert(current);  // an action completes once
     Waiter* list = std::exchange(waiters, nullptr);
     word_.store(0, std::memory_order_release);
     Waiter* result = nullptr;

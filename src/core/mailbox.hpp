@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 
 #include "base/threads.hpp"
@@ -51,7 +52,9 @@ class Mailbox {
   bool has_messages() const noexcept { return word_.load(std::memory_order_relaxed) != nullptr; }
   /// Owner: takes all messages, the oldest first, linked by `next_message`.
   Message* take_messages() noexcept {
-    return reversed(word_.exchange(nullptr, std::memory_order_acquire));
+    Message* const newest = word_.exchange(nullptr, std::memory_order_acquire);
+    assert(!is_mark(newest));  // the caller owns the stream
+    return reversed(newest);
   }
 
   /// Owner: releases ownership, and the role of consumer of `queue`. Unless `accepting`, only a
@@ -71,7 +74,8 @@ class Mailbox {
       expected = mark;
       if (word_.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) return false;
     }
-    owners_.fetch_sub(1, std::memory_order_release);
+    [[maybe_unused]] const std::uint32_t owners = owners_.fetch_sub(1, std::memory_order_release);
+    assert(owners > 0);
     return true;
   }
 

@@ -1,6 +1,7 @@
 #include "core/residency.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,6 +109,7 @@ void Residency::grant(Action& action) noexcept {
   for (const Operand& operand : action.operands()) {
     if (operand.memory != memory_) continue;
     Instance& instance = instance_of(*operand.buffer);
+    assert(instance.state == Instance::State::resident);
     ++instance.users;
     instance.last_use = uses_;
     instance.dirty = instance.dirty || operand.writes();
@@ -163,6 +165,7 @@ Memory Residency::allocation_for(const Buffer& buffer) const {
 
 void Residency::evict(Buffer& buffer) {
   Instance& instance = instance_of(buffer);
+  assert(instance.state == Instance::State::resident && instance.users == 0);
   if (!instance.dirty) {
     drop(buffer);
     instance.state = instance.evicted ? Instance::State::evicted : Instance::State::absent;
@@ -227,6 +230,7 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
     sys::Lock lock(mutex_);
     Instance& instance = instance_of(buffer);
     if (instance.state == Instance::State::evicting) {
+      assert(evicting_bytes_ >= buffer.bytes());
       evicting_bytes_ -= buffer.bytes();
       instance.state = outcome.ok() ? Instance::State::evicted : Instance::State::resident;
       if (outcome.ok()) {
@@ -234,6 +238,7 @@ void Residency::copied(void* token, Outcome outcome, std::int64_t, std::int64_t)
         drop(buffer);
       }
     } else {
+      assert(instance.state == Instance::State::restoring);
       instance.state = Instance::State::resident;
       if (!outcome.ok()) {
         drop(buffer);
@@ -251,7 +256,10 @@ void Residency::release(Action& action) noexcept {
   {
     sys::Lock lock(mutex_);
     for (const Operand& operand : action.operands()) {
-      if (operand.memory == memory_) --instance_of(*operand.buffer).users;
+      if (operand.memory != memory_) continue;
+      Instance& instance = instance_of(*operand.buffer);
+      assert(instance.users > 0 && instance.state == Instance::State::resident);
+      --instance.users;
     }
     next = front_to_notify();
   }
@@ -287,6 +295,7 @@ bool Residency::free_instance(Buffer& buffer) noexcept {
       instance->state == Instance::State::restoring) {
     return false;
   }
+  assert(instance->users == 0);
   if (instance->state == Instance::State::resident) drop(buffer);
   instance->state = Instance::State::absent;
   return true;

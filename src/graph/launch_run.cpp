@@ -126,6 +126,7 @@ void LaunchRun::await(const Schedule::Wait& wait) noexcept {
 }
 
 void LaunchRun::publish(Position& position, std::uint32_t done) noexcept {
+  assert(done > position.done.load(std::memory_order_relaxed));  // each step once, in order
   position.done.store(done, std::memory_order_seq_cst);
   if (position.sleepers.load(std::memory_order_seq_cst) > 0) sys::wake_all(position.done);
 }

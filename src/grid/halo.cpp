@@ -1,6 +1,7 @@
 #include "grid/halo.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string_view>
 #include <utility>
 
@@ -289,6 +290,7 @@ void Halo::exchange(Step& step) noexcept {
   }
   {
     sys::Lock lock(mutex_);
+    assert(step_ == nullptr);
     step_ = &step;
     wait_began_ns_ = sys::now_ns();
   }
@@ -318,6 +320,7 @@ void Halo::end_exchanged_step() noexcept {
     }
     if (outcome.ok() && missing_ > 0) return;
     if (outcome.ok()) {
+      assert(started_ == finished_ + 1);
       ++finished_;
     } else if (failure_.ok()) {
       failure_ = failed_outcome(outcome.status, outcome.message.c_str());
@@ -476,6 +479,7 @@ void Halo::take_early(std::size_t index, std::size_t count) {
     rest = rest.subspan(bytes);
   }
   sys::Lock lock(mutex_);
+  assert(missing_ >= count && rest.empty());
   missing_ -= count;
 }
 

@@ -157,9 +157,7 @@ MUTANTS = [
            "instance.state == Instance::State::resident && instance.users == 0;",
            "instance.state == Instance::State::resident;"),
     Mutant("released memory wakes no action that waits for it", "src/core/residency.cpp",
-           "if (operand.memory == memory_) --instance_of(*operand.buffer).users;\n    }\n"
-           "    next = front_to_notify();",
-           "if (operand.memory == memory_) --instance_of(*operand.buffer).users;\n    }"),
+           "      --instance.users;\n    }\n    next = front_to_notify();", "      --instance.users;\n    }"),
     Mutant("what comes back is not waited for", "src/core/residency.cpp",
            "instance.state = Instance::State::restoring;",
            ""),
