@@ -4,9 +4,9 @@
 
 #include "base/counted.hpp"
 #include "base/error.hpp"
-#include "stream/awaited_events.hpp"
 #include "stream/context.hpp"
 #include "stream/domain.hpp"
+#include "stream/executor.hpp"
 #include "stream/external_action.hpp"
 
 namespace weir::rt {
@@ -220,7 +220,7 @@ void ActionBuilder::fill_events(Action& action, std::span<const weir_event> even
     wait->awaits_submission = false;
     wait->ignores_failure = false;
     wait->message_kind = Message::Kind::event;
-    wait->deliver = AwaitedEvents::deliver;
+    wait->deliver = Executor::deliver_event;
     ++wait;
   }
 }

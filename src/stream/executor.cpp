@@ -35,13 +35,13 @@ bool is_host_ordered(const Action& action, std::uint16_t own) noexcept {
 
 }  // namespace
 
-Executor::Executor(Place& place, std::uint64_t serial, std::string name,
+Executor::Executor(PlaceBase& place, std::uint64_t serial, std::string name,
                    const weir_stream_options& options)
-    : place_(place),
+    : QueuedStream(static_cast<std::size_t>(options.priority + 1)),
+      place_(place),
       context_(place.domain().context()),
       serial_(serial),
       name_(std::move(name)),
-      priority_(static_cast<std::size_t>(options.priority + 1)),
       device_ordered_(place.domain().info().resolves_dependences),
       dispatches_inline_(!device_ordered_ && !place.domain().info().copies_by_worker),
       actions_(context_.actions(), this),
@@ -212,6 +212,12 @@ bool Executor::admit_next(Action*& inline_action) noexcept {
                               (place_.has_single_worker() || place_.keeps_stream_for(*action));
   if (engine_.admit(*action, may_run_inline)) inline_action = action;
   return true;
+}
+
+void Executor::deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure) {
+  auto& wait = static_cast<EventWait&>(waiter);
+  if (AwaitedEvents::propagates(*wait.action, status)) wait.failure = failure;
+  wait.action->stream->post(wait);
 }
 
 void Executor::mark_event_submitted(EventWait& wait, std::uint64_t number) noexcept {

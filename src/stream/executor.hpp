@@ -17,30 +17,27 @@
 #include "stream/awaited_events.hpp"
 #include "stream/cancellation.hpp"
 #include "stream/in_flight_limit.hpp"
-#include "stream/place.hpp"
+#include "stream/place_base.hpp"
 #include "stream/stream_counters.hpp"
 #include "stream/stream_tracer.hpp"
 
 namespace weir::rt {
-
-class Context;
 
 /// Executes the actions of one stream, as an actor.
 ///
 /// One thread at a time, the owner, runs the engine. A thread that posts a message to an executor
 /// without owner becomes the owner. Completions of copies, jobs and events arrive as messages;
 /// their sender does not touch the executor afterwards.
-class Executor : private CopySink {
+class Executor : public QueuedStream, private CopySink {
  public:
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  Place& place() const noexcept { return place_; }
+  PlaceBase& place() const noexcept { return place_; }
   Domain& domain() const noexcept { return place_.domain(); }
   Context& context() const noexcept { return context_; }
   const std::string& name() const noexcept { return name_; }
   std::uint64_t serial() const noexcept { return serial_; }
-  std::size_t priority() const noexcept { return priority_; }
 
   // Any thread.
   std::uint64_t enqueued() const noexcept { return queue_.pushed(); }
@@ -73,6 +70,8 @@ class Executor : private CopySink {
     action.message_kind = kind;
     post(action);
   }
+  /// EventWait::deliver: posts the wait to the owner of its stream.
+  static void deliver_event(Waiter& waiter, weir_status status, const FailureRef& failure);
   /// Sets the failure of an action of the stream.
   void set_failure(Action& action, Outcome outcome) const noexcept;
 
@@ -103,10 +102,8 @@ class Executor : private CopySink {
   /// still the owner.
   bool release() noexcept;
 
-  sys::Plain<Executor*> next_in_queue = nullptr;  ///< link of the place's run queue
-
  protected:
-  Executor(Place& place, std::uint64_t serial, std::string name,
+  Executor(PlaceBase& place, std::uint64_t serial, std::string name,
            const weir_stream_options& options);
 
   /// Called by a thread that has become the owner.
@@ -127,11 +124,10 @@ class Executor : private CopySink {
               std::int64_t ended_ns) noexcept override;
   void retire(Action& action) noexcept;
 
-  Place& place_;
+  PlaceBase& place_;
   Context& context_;
   const std::uint64_t serial_;
   const std::string name_;
-  const std::size_t priority_;
   const bool device_ordered_;     ///< its device resolves dependences
   const bool dispatches_inline_;  ///< threads that post messages do the work that needs no worker
 

@@ -28,24 +28,15 @@ Outcome count_groups(Job& job, const Portable& portable) noexcept {
 }  // namespace
 
 Place::Place(Domain& domain, std::string name, std::vector<unsigned> cores)
-    : domain_(domain),
-      name_(std::move(name)),
-      cores_(std::move(cores)),
-      single_worker_(cores_.size() == 1 && domain.info().copies_by_worker),
-      device_ordered_(domain.info().resolves_dependences),
+    : PlaceBase(domain, std::move(name), std::move(cores)),
       paced_(!single_worker_ && domain.info().runs_host_code),
-      virtual_time_(domain.info().virtual_time),
-      track_(domain.context().recorder().add_track(
-          {.name = name_,
-           .domain = domain.name(),
-           .kind = trace::Kind::compute,
-           .width = static_cast<std::uint32_t>(cores_.size())})),
       running_(domain.context().watched()
                    ? std::make_unique<RunningActions>(device_ordered_ ? kJobsListed : cores_.size())
                    : nullptr),
-      submitted_events_(device_ordered_ ? std::make_unique<SubmittedEvents>() : nullptr),
       feed_(*this),
-      driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {}
+      owned_driver_(domain.device().open_place({.name = name_, .cores = cores_}, feed_)) {
+  driver_ = owned_driver_.get();
+}
 
 Place::~Place() {
   streams_.wait_until_left();
@@ -54,10 +45,6 @@ Place::~Place() {
 
 bool Place::Feed::calls_back() const noexcept {
   return place_.domain_.context().listeners().load() > 0;
-}
-
-void Place::push(Executor& stream) noexcept {
-  streams_.push(stream, [this] { driver_->wake(); });
 }
 
 bool Place::next(Worker& worker, Job& job) noexcept {
@@ -81,7 +68,7 @@ bool Place::next_single_worker(Worker& worker, Job& job) noexcept {
       }
     }
     if (stream == nullptr) {
-      stream = streams_.pop();
+      stream = static_cast<Executor*>(streams_.pop());
       if (stream == nullptr) return false;
       worker.current = stream;
       stream->poll();
@@ -111,7 +98,7 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
       continue;
     }
     if (!kept) {
-      stream = streams_.pop();
+      stream = static_cast<Executor*>(streams_.pop());
       if (stream == nullptr) return false;
       stream->poll();
     }
@@ -140,11 +127,6 @@ bool Place::next_shared(Worker& worker, Job& job) noexcept {
   }
 }
 
-bool Place::keeps_stream_for(const Action& action) const noexcept {
-  const Kernel& kernel = *action.code->kernel;
-  return kernel.pace().brief() && !kernel.parallel() && !virtual_time_;
-}
-
 bool Place::next_device_ordered(Worker& worker, Job& job) noexcept {
   while (Executor* const stream = current_stream()) {
     if (Action* const action = stream->advance()) {
@@ -164,7 +146,7 @@ Executor* Place::current_stream() noexcept {
     if (streak_ < kMostQuantum || !streams_.any()) return stream;
     push(*stream);
   }
-  stream = streams_.pop();
+  stream = static_cast<Executor*>(streams_.pop());
   if (stream != nullptr) stream->poll();
   streak_ = 0;
   current_.store(stream, std::memory_order_relaxed);

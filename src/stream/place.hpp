@@ -12,15 +12,12 @@
 #include "backend/backend.hpp"
 #include "base/handle.hpp"
 #include "base/threads.hpp"
-#include "stream/domain.hpp"
-#include "stream/run_queue.hpp"
+#include "stream/place_base.hpp"
 #include "stream/running_actions.hpp"
-#include "stream/submitted_events.hpp"
 
 namespace weir::rt {
 
 class Executor;
-struct Action;
 
 /// Feeds the workers of one place with the actions of its streams.
 ///
@@ -29,37 +26,17 @@ struct Action;
 /// takes one action and reschedules the stream, unless the action is too brief for another worker
 /// to start meanwhile. Drivers that allow it run such actions inline, without a job. A device that
 /// resolves dependences gets consecutive actions of one stream without waiting for completions.
-class Place {
+class Place : public PlaceBase {
  public:
   /// Takes over cores that the caller took from the domain. Throws Error if the device cannot open
   /// the place.
   Place(Domain& domain, std::string name, std::vector<unsigned> cores);
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
   ~Place();
 
-  Domain& domain() const noexcept { return domain_; }
-  const std::string& name() const noexcept { return name_; }
-  std::size_t width() const noexcept { return cores_.size(); }
-  std::uint32_t track() const noexcept { return track_; }
   /// Returns the actions that workers run; none without a watchdog. Throws std::bad_alloc.
   std::vector<RunningActions::Entry> running() const {
     return running_ ? running_->list() : std::vector<RunningActions::Entry>();
   }
-
-  /// Whether the worker that owns a stream may run its actions without releasing the stream: the
-  /// place has no other worker, and the stream has no work for other threads.
-  bool has_single_worker() const noexcept { return single_worker_; }
-
-  /// Whether the worker that owns a stream keeps it while it runs the action, because the action is
-  /// brief.
-  bool keeps_stream_for(const Action& action) const noexcept;
-
-  /// Returns the events of submitted jobs. With device ordering only.
-  SubmittedEvents& submitted_events() noexcept { return *submitted_events_; }
-
-  /// Adds a stream, which the caller owns, to the run queue. Any thread.
-  void push(Executor& stream) noexcept;
 
   std::uint32_t next_stream_number() noexcept {
     return streams_made_.fetch_add(1, std::memory_order_relaxed);
@@ -111,18 +88,9 @@ class Place {
 
   static constexpr std::size_t kJobsListed = 64;
 
-  Domain& domain_;
-  const std::string name_;
-  const std::vector<unsigned> cores_;
-  const bool single_worker_;
-  const bool device_ordered_;
-  const bool paced_;  ///< measures how long kernels take
-  const bool virtual_time_;
-  std::uint32_t track_;
+  const bool paced_;                               ///< measures how long kernels take
   const std::unique_ptr<RunningActions> running_;  ///< null without a watchdog
   sys::Atomic<std::uint32_t> streams_made_{0};
-
-  RunQueue<Executor> streams_;
 
   unsigned quantum_ = 16;
   unsigned budget_ = quantum_;  ///< actions that the worker may run before other streams run
@@ -132,13 +100,11 @@ class Place {
   sys::Atomic<Executor*> current_{nullptr};  ///< the stream that provides jobs
   unsigned streak_ = 0;                      ///< number of jobs it has provided in a row
   std::uint64_t submitted_ = 0;              ///< number of jobs so far
-  const std::unique_ptr<SubmittedEvents> submitted_events_;
-  std::vector<std::uint64_t> waits_;  ///< of the last job
+  std::vector<std::uint64_t> waits_;         ///< of the last job
 
   Feed feed_;
-  // The last member: its threads use all of the above, and this pointer itself, until they are
-  // joined.
-  const std::unique_ptr<PlaceDriver> driver_;
+  // The last member: its threads use all of the above until they are joined.
+  const std::unique_ptr<PlaceDriver> owned_driver_;
 };
 
 }  // namespace weir::rt

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostActions = (std::uint64_t{1} << Action::kSequenceBit
 
 }  // namespace
 
-Stream::Stream(Place& place, std::uint64_t serial, std::string name,
+Stream::Stream(PlaceBase& place, std::uint64_t serial, std::string name,
                const weir_stream_options& options)
     : Executor(place, serial, std::move(name), options),
       builder_(context(), domain(), Executor::name(), serial) {}

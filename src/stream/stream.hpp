@@ -29,7 +29,8 @@ struct ActionWatcher : Waiter {
 /// lock.
 class Stream : public Executor {
  public:
-  Stream(Place& place, std::uint64_t serial, std::string name, const weir_stream_options& options);
+  Stream(PlaceBase& place, std::uint64_t serial, std::string name,
+         const weir_stream_options& options);
 
   /// Backpressure, before a program thread enqueues: at max_in_flight incomplete actions it makes
   /// progress and waits until an eighth of them is complete. Does not wait in a kernel or a

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "stream/context.hpp"
-#include "stream/place.hpp"
+#include "stream/place_base.hpp"
 
 namespace weir::rt {
 
@@ -25,7 +25,7 @@ void put_name(const Action& action, std::span<char> name) noexcept {
 
 }  // namespace
 
-StreamTracer::StreamTracer(Context& context, const Place& place, const std::string& stream,
+StreamTracer::StreamTracer(Context& context, const PlaceBase& place, const std::string& stream,
                            weir_dependence_policy policy)
     : context_(context),
       place_(place),

@@ -13,13 +13,13 @@
 namespace weir::rt {
 
 class Context;
-class Place;
+class PlaceBase;
 
 /// Records the actions of one stream while the recorder is on: their times, and the dependences
 /// between them. Of the owner, except that the constructor adds the stream to the recorder.
 class StreamTracer {
  public:
-  StreamTracer(Context& context, const Place& place, const std::string& stream,
+  StreamTracer(Context& context, const PlaceBase& place, const std::string& stream,
                weir_dependence_policy policy);
 
   /// Sets the time at which the action became ready, once.
@@ -34,7 +34,7 @@ class StreamTracer {
   std::uint16_t cores_of(const Action& action) const noexcept;
 
   Context& context_;
-  const Place& place_;
+  const PlaceBase& place_;
   const weir_dependence_policy policy_;
   const std::uint32_t index_;         ///< of the stream in the recorder
   std::unique_ptr<History> history_;  ///< from the first admission on

@@ -181,7 +181,7 @@ MUTANTS = [
            "      ++action.pending;\n      if (submitted_ != nullptr) find_submission(wait);\n",
            "      if (&wait == action.events().data()) ++action.pending;\n"),
     Mutant("a failed event counts as good", "src/stream/awaited_events.cpp",
-           "action.failure.merge(entry.failure);",
+           "if (propagates(action, entry.status)) action.failure.merge(entry.failure);",
            ""),
     Mutant("only the first waiter is notified", "src/core/event.hpp",
            "Waiter* list = std::exchange(waiters, nullptr);",
