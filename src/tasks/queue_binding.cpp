@@ -34,7 +34,7 @@ BindingQueue::BindingQueue(const QueueProperties& properties, const weir_queue_o
     : QueueCore(properties, places),
       unreported_(unreported),
       submissions_(properties),
-      bound_(*this, properties.registry),
+      bound_(*this),
       binder_(properties, options, places, std::move(policy), submissions_, bound_, unreported,
               lock_) {
   for (const QueuePlace& queue_place : places_.all())
@@ -71,6 +71,12 @@ void BindingQueue::progress() noexcept {
     lock_.unlock();
     submissions_.notify_waiters(finished);
   }
+}
+
+void BindingQueue::Bound::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
+  auto& bound = static_cast<BoundTask&>(static_cast<ActionWatcher&>(waiter));
+  auto& list = static_cast<Bound&>(*bound.list);
+  list.complete(bound, status, failure, [&list] { list.queue.progress(); });
 }
 
 // ---- Producers ----------------------------------------------------------------------------------

@@ -38,13 +38,21 @@ class BindingQueue final : public QueueCore {
 
  private:
   class Owner;
+  struct Bound final : BoundTasks {
+    explicit Bound(BindingQueue& owner) noexcept
+        : BoundTasks(owner.properties_.registry, on_end), queue(owner) {}
+    /// At the end of a task: adds it to the completion list, and makes the queue progress.
+    static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
+
+    BindingQueue& queue;
+  };
 
   std::uint64_t newest() const noexcept override { return submissions_.made(); }
   void await_calls() noexcept;
 
   Unreported& unreported_;
   SubmissionQueue submissions_;
-  BoundTasks bound_;
+  Bound bound_;
   CombiningLock lock_;
   TaskBinder binder_ WEIR_GUARDED_BY(lock_);
   std::set<std::string> logged_remarks_ WEIR_GUARDED_BY(lock_);

@@ -4,7 +4,6 @@
 #include <cassert>
 
 #include "stream/registry.hpp"
-#include "tasks/queue_binding.hpp"
 
 namespace weir::rt {
 
@@ -167,7 +166,7 @@ BoundTask& BoundTasks::take(Task& task) {
   if (spare_ == nullptr) [[unlikely]] {
     BoundTask& made = made_.emplace_back();
     made.list = this;
-    made.deliver = on_end;
+    made.deliver = on_end_;
     give(made);
   }
   BoundTask& bound = *std::exchange(spare_, spare_->next);
@@ -181,24 +180,6 @@ BoundTask& BoundTasks::take(Task& task) {
 void BoundTasks::give(BoundTask& bound) noexcept {
   bound.access_waits.clear();
   bound.next = std::exchange(spare_, &bound);
-}
-
-/// Called at the completion of a task's action. Does not touch the queue after the notifier has
-/// left.
-void BoundTasks::on_end(Waiter& waiter, weir_status status, const FailureRef& failure) {
-  auto& bound = static_cast<BoundTask&>(static_cast<ActionWatcher&>(waiter));
-  BoundTasks& list = *bound.list;
-  list.notifiers_.fetch_add(1);
-  bound.task->ticket->status = status;
-  bound.task->ticket->failure = failure;
-  if (status == WEIR_STATUS_OK && bound.timed) {
-    bound.run_ns = bound.action->record().times.ended - bound.action->record().times.started;
-  }
-  bound.next = list.completed_.load();
-  while (!list.completed_.compare_exchange_weak(bound.next, &bound)) {
-  }
-  list.queue_.progress();
-  list.notifiers_.fetch_sub(1);
 }
 
 void BoundTasks::await(Task& access, const std::vector<weir_event>& events,
@@ -232,7 +213,7 @@ void BoundTasks::complete_one_wait(BoundTask& bound) noexcept {
   if (bound.access_waits_left.fetch_sub(1) > 1) return;
   FailureRef failure;
   for (const AccessWait& access_wait : bound.access_waits) failure.merge(access_wait.failure);
-  on_end(bound, failure ? WEIR_STATUS_POISONED : WEIR_STATUS_OK, failure);
+  bound.deliver(bound, failure ? WEIR_STATUS_POISONED : WEIR_STATUS_OK, failure);
 }
 
 // ---- The end of a task --------------------------------------------------------------------------

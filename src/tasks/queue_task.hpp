@@ -17,7 +17,6 @@
 
 namespace weir::rt {
 
-class BindingQueue;
 class BoundTasks;
 struct BoundTask;
 
@@ -193,7 +192,9 @@ class SubmissionQueue {
 /// the owner has not collected. Owner, except as said.
 class BoundTasks {
  public:
-  BoundTasks(BindingQueue& queue, Registry& registry) : queue_(queue), registry_(registry) {}
+  /// `on_end` is `deliver` of each BoundTask, and calls complete() of its list.
+  BoundTasks(Registry& registry, decltype(Waiter::deliver) on_end)
+      : registry_(registry), on_end_(on_end) {}
 
   /// Returns the state of a task that is about to get a place. Throws std::bad_alloc.
   BoundTask& take(Task& task);
@@ -201,6 +202,24 @@ class BoundTasks {
   /// Completes an access by the program after these events; it ignores failures of the last
   /// `ignoring_failure` ones. Throws std::bad_alloc, having done nothing.
   void await(Task& access, const std::vector<weir_event>& events, std::size_t ignoring_failure);
+  /// Adds a task that ended with this outcome to the completion list, then calls wake(). The owner
+  /// may process the task before this returns. await_notifiers() waits for the calling thread. Any
+  /// thread.
+  template <class Wake>
+  void complete(BoundTask& bound, weir_status status, const FailureRef& failure,
+                Wake&& wake) noexcept {
+    notifiers_.fetch_add(1);
+    bound.task->ticket->status = status;
+    bound.task->ticket->failure = failure;
+    if (status == WEIR_STATUS_OK && bound.timed) {
+      bound.run_ns = bound.action->record().times.ended - bound.action->record().times.started;
+    }
+    bound.next = completed_.load();
+    while (!completed_.compare_exchange_weak(bound.next, &bound)) {
+    }
+    wake();
+    notifiers_.fetch_sub(1);
+  }
   /// Returns the completion list.
   BoundTask* collect() noexcept { return completed_.exchange(nullptr); }
   /// Any thread.
@@ -211,12 +230,11 @@ class BoundTasks {
   }
 
  private:
-  static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
   static void on_access_wait(Waiter& waiter, weir_status status, const FailureRef& failure);
   static void complete_one_wait(BoundTask& bound) noexcept;
 
-  BindingQueue& queue_;
   Registry& registry_;
+  const decltype(Waiter::deliver) on_end_;
   std::deque<BoundTask> made_;
   BoundTask* spare_ = nullptr;
   sys::Atomic<BoundTask*> completed_{nullptr};

@@ -73,7 +73,6 @@ CIRCLES = {
     "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
         "a runtime pins its fabric, whose objects use runtimes",
     "share: share share_part share_ranks": "parts and ranks report to their share, which asks them",
-    "tasks: queue_binder queue_binding queue_core queue_task": "an ended task wakes its queue, which binds",
 }
 
 # Headers of others -> the only layers that may include them.
