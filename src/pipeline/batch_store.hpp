@@ -6,7 +6,9 @@
 #include <map>
 #include <vector>
 
-#include <weir/runtime.h>
+#include <weir/buffer.h>
+#include <weir/domain.h>
+#include <weir/kernel.h>
 
 #include "base/threads.hpp"
 #include "pipeline/batch_costs.hpp"
