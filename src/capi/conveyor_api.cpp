@@ -17,7 +17,7 @@ void put(weir_producer* producer, const ItemType& type, unsigned rank, const uin
   if (count > 0 && offsets == nullptr && type.kind != ItemKind::send) {
     fail_argument("the offsets are NULL: there are {}", count);
   }
-  live.way->put(type, rank, offsets, static_cast<const std::byte*>(items), count);
+  live.way.put(type, rank, offsets, static_cast<const std::byte*>(items), count);
 }
 
 /// Converts a size to the narrower field; a size that does not fit is invalid.
@@ -98,6 +98,6 @@ weir_status weir_producer_send(weir_producer* producer, unsigned rank, unsigned 
 }
 
 weir_status weir_producer_flush(weir_producer* producer, int64_t timeout_ns) {
-  return guard([&] { weir_producer::check(producer).way->flush(timeout_ns); });
+  return guard([&] { weir_producer::check(producer).way.flush(timeout_ns); });
 }
 }

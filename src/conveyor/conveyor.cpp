@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/thread_role.hpp"
-#include "conveyor/producer.hpp"
 #include "fabric/wire.hpp"
 
 namespace weir::rt {
@@ -78,16 +77,14 @@ void Conveyor::check_peer(Rank rank) const {
   throw Error(peer.failure.status, peer.failure.message);
 }
 
-std::unique_ptr<Producer> Conveyor::open_producer() {
-  auto producer = std::make_unique<Producer>(*this);
+void Conveyor::add(ItemSource& source) {
   const sys::Lock lock(mutex_);
-  producers_.push_back(producer.get());
-  return producer;
+  sources_.push_back(&source);
 }
 
-void Conveyor::remove(Producer& producer) noexcept {
+void Conveyor::remove(ItemSource& source) noexcept {
   const sys::Lock lock(mutex_);
-  std::erase(producers_, &producer);
+  std::erase(sources_, &source);
 }
 
 // ---- Sending ------------------------------------------------------------------------------------
@@ -265,22 +262,22 @@ void Conveyor::check_may_wait() const {
 void Conveyor::finish(std::int64_t timeout_ns) {
   check_may_wait();
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
-  std::vector<Producer*> producers;
+  std::vector<ItemSource*> sources;
   {
     const sys::Lock lock(mutex_);
-    producers = producers_;
+    sources = sources_;
   }
   bool in_time = true;
-  for (Producer* const producer : producers) in_time &= producer->send_all(deadline);
-  for (Producer* const producer : producers) in_time = in_time && producer->wait_all(deadline);
+  for (ItemSource* const source : sources) in_time &= source->send_all(deadline);
+  for (ItemSource* const source : sources) in_time = in_time && source->wait_all(deadline);
   if (!in_time) {
     fail(WEIR_STATUS_TIMEOUT, "not all items of conveyor '{}' have been applied yet", setup_.name);
   }
   const Outcome barrier = port_.barrier(time_left(deadline));
   if (!barrier.ok()) throw Error(barrier.status, barrier.message);
   Outcome first;
-  for (Producer* const producer : producers) {
-    Outcome outcome = producer->take_failure();
+  for (ItemSource* const source : sources) {
+    Outcome outcome = source->take_failure();
     if (first.ok()) first = std::move(outcome);
   }
   {

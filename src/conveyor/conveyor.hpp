@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,7 +60,19 @@ struct BlockMemory {
   std::byte* reserved = nullptr;  ///< by Port::reserve()
 };
 
-class Producer;
+/// Puts items into a conveyor, whose finish() flushes them.
+class ItemSource {
+ public:
+  /// Sends all open blocks; keeps the first failure and continues. Returns false on timeout.
+  virtual bool send_all(std::int64_t deadline_ns) = 0;
+  /// Waits for all sent blocks in the same way.
+  virtual bool wait_all(std::int64_t deadline_ns) = 0;
+  /// Returns the failure that it has kept, and forgets it.
+  virtual Outcome take_failure() noexcept = 0;
+
+ protected:
+  ~ItemSource() = default;
+};
 
 /// One rank's part of a conveyor, which all ranks create in the same order. Any thread.
 class Conveyor final : private ItemHandler, private GroupHub::Member {
@@ -78,8 +89,6 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
   }
   Rank ranks() const noexcept { return static_cast<Rank>(peers_.size()); }
 
-  std::unique_ptr<Producer> open_producer();
-
   /// Flushes all producers of this rank, which no thread may use meanwhile, and waits until all
   /// live ranks have done so; then all items are applied on all ranks. All ranks call it, with one
   /// thread each. Throws the first failure: of this call, of a block that this rank sent, or of a
@@ -92,6 +101,35 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
   /// Throws Error{busy} on a thread that must not wait: in a handler.
   void check_may_wait() const;
 
+  // Called by producers.
+  /// From now on, finish() flushes the source. Throws std::bad_alloc.
+  void add(ItemSource& source);
+  void remove(ItemSource& source) noexcept;
+  /// Throws the failure of a rank, if it has one.
+  void check_peer(Rank rank) const;
+  std::string why_lost(Rank rank) const { return port_.why_lost(rank); }
+  /// Returns the size of a rank's memory.
+  std::uint64_t memory_bytes(Rank rank) const noexcept { return peers_[rank].bytes; }
+  /// Returns the capacity of a block that is sent without a copy.
+  std::size_t packet_bytes() const noexcept { return packet_bytes_; }
+  /// Returns memory for a block that does not combine; none if it is not available by the deadline.
+  BlockMemory memory_for(Rank to, const BlockWriter& writer, std::int64_t deadline_ns) noexcept;
+  /// Takes back memory whose block the producer has not sent.
+  void reclaim(Rank to, BlockMemory& memory) noexcept;
+  /// Sends the block in `memory` once fewer blocks than the limit are in flight. Returns the
+  /// block's number; 0 after a timeout.
+  std::uint64_t send_block(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask,
+                           std::int64_t deadline_ns);
+  /// Requests an ack for that block unless one has been requested already.
+  void ask_for(Rank rank, std::uint64_t block);
+  /// Waits until the rank has applied that block. Returns false at the deadline; throws the failure
+  /// of the rank.
+  bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
+  /// Makes progress, unless a thread does so: progress here would cost the producer's core.
+  void poll() noexcept {
+    if (port_.progress_by() != ProgressBy::thread) port_.progress();
+  }
+
  private:
   /// Below 64 KiB with all headers: one frame, which MPI sends eagerly over TCP.
   static constexpr std::size_t kBlockBytes = 64'512;
@@ -99,8 +137,6 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
   /// directly to the buffer from which it is applied; larger blocks would not stay in a core's
   /// cache.
   static constexpr std::size_t kPacketBytes = 8 * kBlockBytes;
-
-  friend Producer;
 
   /// State of one other rank.
   struct Peer {
@@ -139,8 +175,6 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
 
   void note_earlier_losses();
   void join(Collectives& collectives);
-  /// Throws the failure of a rank, if it has one.
-  void check_peer(Rank rank) const;
   /// Returns memory for a block that the target rank can read in place; null if there is none or at
   /// the deadline.
   LentMemory* lend(Rank to, std::size_t bytes, std::int64_t deadline_ns) noexcept;
@@ -148,35 +182,19 @@ class Conveyor final : private ItemHandler, private GroupHub::Member {
   /// succeed.
   std::list<LentMemory> allocate_lent(std::size_t bytes, std::int64_t deadline_ns,
                                       bool& out_can) noexcept;
-  /// Returns memory for a block that does not combine; none if it is not available by the deadline.
-  BlockMemory memory_for(Rank to, const BlockWriter& writer, std::int64_t deadline_ns) noexcept;
-  /// Takes back memory whose block the producer has not sent.
-  void reclaim(Rank to, BlockMemory& memory) noexcept;
   void release_lent() noexcept;
-  /// Sends the block in `memory` once fewer blocks than the limit are in flight. Returns the
-  /// block's number; 0 after a timeout.
-  std::uint64_t send_block(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask,
-                           std::int64_t deadline_ns);
   void send_message(Rank to, BlockWriter& writer, BlockMemory& memory, bool ask);
-  /// Requests an ack for that block unless one has been requested already.
-  void ask_for(Rank rank, std::uint64_t block);
-  bool wait_for(Rank rank, std::uint64_t block, std::int64_t deadline_ns);
-  /// Makes progress, unless a thread does so: progress here would cost the producer's core.
-  void poll() noexcept {
-    if (port_.progress_by() != ProgressBy::thread) port_.progress();
-  }
   void count(const BlockCount& block, std::size_t wire_bytes, std::uint64_t in_flight) noexcept;
-  void remove(Producer& producer) noexcept;
 
   ConveyorHub& hub_;
   Port& port_;
   const ConveyorSetup setup_;
-  const std::size_t packet_bytes_;  ///< capacity of a block that is sent without a copy
+  const std::size_t packet_bytes_;
   std::vector<Peer> peers_;
   std::uint32_t number_ = 0;
 
   sys::Mutex mutex_;
-  std::vector<Producer*> producers_ WEIR_GUARDED_BY(mutex_);
+  std::vector<ItemSource*> sources_ WEIR_GUARDED_BY(mutex_);
   Outcome failure_ WEIR_GUARDED_BY(mutex_);
 
   Rank from_ = 0;  ///< source of the block that is being applied

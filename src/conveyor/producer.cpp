@@ -13,7 +13,9 @@ constexpr std::int64_t kPollInterval = 100'000;
 
 }  // namespace
 
-Producer::Producer(Conveyor& conveyor) : conveyor_(conveyor), open_blocks_(conveyor.ranks()) {}
+Producer::Producer(Conveyor& conveyor) : conveyor_(conveyor), open_blocks_(conveyor.ranks()) {
+  conveyor.add(*this);
+}
 
 Producer::~Producer() {
   conveyor_.remove(*this);
@@ -71,7 +73,7 @@ void Producer::check(const ItemType& type, Rank to, const std::uint64_t* offsets
   }
   std::uint64_t all = 0;  // at least the maximum, and faster
   for (std::size_t at = 0; at < count; ++at) all |= offsets[at];
-  const std::size_t window = conveyor_.peers_[to].bytes;
+  const std::size_t window = conveyor_.memory_bytes(to);
   if (count > 0 && (type.bytes > window || all > window - type.bytes)) {
     const std::uint64_t largest = *std::max_element(offsets, offsets + count);
     if (type.bytes > window || largest > window - type.bytes) {
@@ -116,7 +118,7 @@ bool Producer::open_elsewhere(Rank to, OpenBlock& open_block, std::int64_t deadl
   if (open_block.memory.lent != nullptr) {
     open_block.writer.open_in(open_block.memory.lent->bytes);
   } else if (open_block.memory.reserved != nullptr) {
-    open_block.writer.open_packet(open_block.memory.reserved, conveyor_.packet_bytes_);
+    open_block.writer.open_packet(open_block.memory.reserved, conveyor_.packet_bytes());
   } else {
     return false;
   }
@@ -163,7 +165,7 @@ bool Producer::send_all(std::int64_t deadline_ns) {
 /// Throws the failure of a rank, which the conveyor may not have received yet.
 void Producer::throw_dropped(Rank rank) const {
   conveyor_.check_peer(rank);
-  const std::string why = conveyor_.port_.why_lost(rank);
+  const std::string why = conveyor_.why_lost(rank);
   fail(WEIR_STATUS_NETWORK_ERROR, "items for rank {} were dropped{}{}", rank,
        why.empty() ? "" : ": ", why);
 }

@@ -12,15 +12,14 @@
 namespace weir::rt {
 
 /// Keeps an open block for each rank, so that put() takes no lock. One thread at a time.
-class Producer {
+class Producer final : private ItemSource {
  public:
+  /// The conveyor must outlive the producer. Throws std::bad_alloc.
   explicit Producer(Conveyor& conveyor);
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
   /// Sends open blocks as far as there is room, and drops the rest.
   ~Producer();
-
-  Conveyor& conveyor() const noexcept { return conveyor_; }
 
   /// Puts items in order; `offsets` is ignored for ItemKind::send. Blocks while too many blocks are
   /// in flight. Throws Error: for a bad argument before it has taken any item, and for a failed
@@ -33,8 +32,6 @@ class Producer {
   void flush(std::int64_t timeout_ns);
 
  private:
-  friend Conveyor;
-
   struct OpenBlock {
     OpenBlock(std::size_t bytes, std::size_t items) : writer(bytes, items) {}
     BlockWriter writer;
@@ -51,12 +48,10 @@ class Producer {
   void open_again(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const;
   bool open_elsewhere(Rank to, OpenBlock& open_block, std::int64_t deadline_ns) const;
   bool send(Rank to, OpenBlock& open_block, bool ask, std::int64_t deadline_ns);
-  /// Sends all open blocks; keeps the first failure and continues. Returns false on timeout.
-  bool send_all(std::int64_t deadline_ns);
-  /// Waits for all sent blocks in the same way.
-  bool wait_all(std::int64_t deadline_ns);
+  bool send_all(std::int64_t deadline_ns) override;
+  bool wait_all(std::int64_t deadline_ns) override;
   [[noreturn]] void throw_dropped(Rank rank) const;
-  Outcome take_failure() noexcept;
+  Outcome take_failure() noexcept override;
   /// Keeps the exception being handled, unless an earlier one is kept.
   void note_failure() noexcept;
   /// Sends old blocks. The next flush() reports failures, because they do not belong to the current

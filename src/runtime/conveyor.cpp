@@ -78,8 +78,7 @@ ConveyorSetup setup_of(const weir_conveyor_options& options, bool seeded) {
 
 }  // namespace
 
-weir_producer::weir_producer(weir_conveyor& owner)
-    : conveyor(owner), way(owner.conveyor.open_producer()) {}
+weir_producer::weir_producer(weir_conveyor& owner) : conveyor(owner), way(owner.conveyor) {}
 
 const std::string& weir_producer::name() const noexcept { return conveyor.name(); }
 

@@ -1,7 +1,6 @@
 // The public handles of conveyors and producers.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include <weir/conveyor.h>
@@ -19,7 +18,7 @@ struct weir_producer final : weir::rt::Handle<weir_producer> {
   const std::string& name() const noexcept;
 
   weir_conveyor& conveyor;
-  const std::unique_ptr<weir::rt::Producer> way;
+  weir::rt::Producer way;
 };
 
 struct weir_conveyor final : weir::rt::Handle<weir_conveyor> {

@@ -66,7 +66,6 @@ CIRCLES = {
     "backends/opencl: opencl_device opencl_place opencl_programs":
         "a device makes places, which use its programs and memory",
     "backends/rank: rank_device rank_place": "a device makes places, which use its connection",
-    "conveyor: conveyor producer": "a producer sends full blocks through its conveyor",
     "fabric: port_messages port_operations port_pass port_progress":
         "a thread that submits may take the progress lock, whose pass takes submissions",
     "fabric: remote_operations transport": "a transport completes operations, which send frames",

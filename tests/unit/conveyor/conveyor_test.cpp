@@ -244,7 +244,7 @@ class RandomProgram {
     std::vector<std::unique_ptr<Producer>> ways;
     std::vector<std::mt19937_64> randoms;
     for (std::size_t producer = 0; producer < producers_; ++producer) {
-      ways.push_back(conveyor.open_producer());
+      ways.push_back(std::make_unique<Producer>(conveyor));
       randoms.push_back(random_of(rank, producer));
     }
     for (std::size_t epoch = 0; epoch < epochs_; ++epoch) {
@@ -335,7 +335,7 @@ TEST(Conveyor, BlocksInFlightAtTheLimit_NoMoreAreSent) {
           return {};
         }};
         Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
-        const auto producer = conveyor.open_producer();
+        const auto producer = std::make_unique<Producer>(conveyor);
         if (fabric.port().rank() == 0) {
           sys::Thread putting("putting", [&] {
             for (std::uint64_t item = 0; item < kItems; ++item) {
@@ -367,7 +367,7 @@ class Alone {
  public:
   explicit Alone(weir_fabric& fabric, ConveyorSetup setup = {})
       : conveyor(fabric.conveyors(), fabric.collectives(), complete(std::move(setup))),
-        producer(conveyor.open_producer()) {}
+        producer(std::make_unique<Producer>(conveyor)) {}
 
   void put(std::uint64_t offset, std::uint64_t value) {
     producer->put({ItemKind::put, 0, 8}, 0, &offset, reinterpret_cast<std::byte*>(&value), 1);
@@ -517,7 +517,7 @@ TEST(Conveyor, PutToARankThatHasLeft_FailsButOtherRanksStillReceive) {
                        if (rank == 2) return;
                        while (fabric.port().alive(2))
                          fabric.port().wait_until([] { return true; }, 0, "end");
-                       const auto producer = conveyor.open_producer();
+                       const auto producer = std::make_unique<Producer>(conveyor);
                        const std::uint64_t offset = 8 * rank, value = rank + 1;
                        const auto put_to = [&](Rank to) {
                          producer->put({ItemKind::put, 0, 8}, to, &offset,
@@ -546,7 +546,7 @@ TEST(Conveyor, AgedBlockToARankThatHasLeft_FailsTheNextFlushOnce) {
                  setup.bytes = 8;
                  setup.age_ns = 0;
                  Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
-                 const auto producer = conveyor.open_producer();
+                 const auto producer = std::make_unique<Producer>(conveyor);
                  const std::uint64_t offset = 0, value = 1;
                  const auto* const item = reinterpret_cast<const std::byte*>(&value);
                  if (fabric.port().rank() == 0) {
@@ -602,7 +602,7 @@ TEST(Conveyor, FlushTimesOut_NextFlushReportsTheFailure) {
                     return {};
                   }};
                   Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
-                  const auto producer = conveyor.open_producer();
+                  const auto producer = std::make_unique<Producer>(conveyor);
                   const std::uint64_t value = 1;
                   if (fabric.port().rank() == 0) {
                     for (const Rank to : {1u, 2u}) {
@@ -641,7 +641,7 @@ TEST(Conveyor, FinishTimesOut_NextFinishReportsTheFailure) {
                        Conveyor conveyor(fabric.conveyors(), fabric.collectives(),
                                          std::move(setup));
                        if (fabric.port().rank() == 0) {
-                         const auto producer = conveyor.open_producer();
+                         const auto producer = std::make_unique<Producer>(conveyor);
                          const std::uint64_t value = 1;
                          producer->put({ItemKind::send, 0, 8}, 0, nullptr,
                                        reinterpret_cast<const std::byte*>(&value), 1);
@@ -669,7 +669,7 @@ TEST(Conveyor, FullLink_FlushAndFinishTimeOut) {
     setup.handler_bytes = {8};
     setup.handlers = {[](Rank, const std::byte*, std::size_t) -> Outcome { return {}; }};
     Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
-    const auto producer = conveyor.open_producer();
+    const auto producer = std::make_unique<Producer>(conveyor);
     if (fabric.port().rank() == 0) {
       fabric.port().send(1, Channel::user, std::vector<std::byte>(4u << 20));
       const std::uint64_t value = 1;
@@ -708,7 +708,8 @@ TEST(Conveyor, HandlerRunsOnAnotherThread_TimedFlushDoesNotWaitForIt) {
     }};
     Conveyor conveyor(fabric.conveyors(), fabric.collectives(), std::move(setup));
     if (fabric.port().rank() == 0) {
-      const auto here = conveyor.open_producer(), there = conveyor.open_producer();
+      const auto here = std::make_unique<Producer>(conveyor),
+                 there = std::make_unique<Producer>(conveyor);
       const std::uint64_t value = 1;
       const auto* const item = reinterpret_cast<const std::byte*>(&value);
       there->put({ItemKind::send, 0, 8}, 1, nullptr, item, 1);
@@ -739,7 +740,7 @@ TEST(Conveyor, BlockForADestroyedConveyor_FailsTheFlushOfItsSender) {
                  if (fabric.port().rank() == 1) conveyor.reset();
                  fabric.barrier(kMinute);
                  if (fabric.port().rank() == 0) {
-                   const auto producer = conveyor->open_producer();
+                   const auto producer = std::make_unique<Producer>(*conveyor);
                    const std::uint64_t offset = 0, value = 1;
                    producer->put({ItemKind::put, 0, 8}, 1, &offset,
                                  reinterpret_cast<const std::byte*>(&value), 1);
@@ -767,8 +768,8 @@ TEST(Conveyor, RefusedBlockOfADestroyedProducer_FailsFinish) {
                  fabric.barrier(kMinute);
                  if (fabric.port().rank() == 0) {
                    const std::uint64_t offset = 0, value = 1;
-                   conveyor->open_producer()->put({ItemKind::put, 0, 8}, 1, &offset,
-                                                  reinterpret_cast<const std::byte*>(&value), 1);
+                   Producer(*conveyor).put({ItemKind::put, 0, 8}, 1, &offset,
+                                           reinterpret_cast<const std::byte*>(&value), 1);
                  }
                  fabric.barrier(kMinute);
                  fabric.barrier(kMinute);  // of which rank 1 tells behind its refusal
@@ -798,11 +799,10 @@ TEST(Conveyor, AckOfBlocksThatWereNotSent_FailsTheNextPut) {
                  if (!lies) {
                    const std::uint64_t offset = 0, value = 1;
                    const auto* const item = reinterpret_cast<const std::byte*>(&value);
-                   EXPECT_EQ(
-                       thrown_by<Error>([&] {
-                         conveyor.open_producer()->put({ItemKind::put, 0, 8}, 1, &offset, item, 1);
-                       }),
-                       "rank 1 says that 5 of 0 blocks of conveyor 'lied to' are applied");
+                   EXPECT_EQ(thrown_by<Error>([&] {
+                               Producer(conveyor).put({ItemKind::put, 0, 8}, 1, &offset, item, 1);
+                             }),
+                             "rank 1 says that 5 of 0 blocks of conveyor 'lied to' are applied");
                  }
                  fabric.barrier(kMinute);
                }),
@@ -846,7 +846,7 @@ TEST(Conveyor, DestroyWithUnreadLentBlocks_ReleasesTheirMemoryAfterTheRead) {
             auto conveyor = std::make_unique<Conveyor>(fabric.conveyors(), fabric.collectives(),
                                                        std::move(setup));
             if (port.rank() == 0) {
-              auto producer = conveyor->open_producer();
+              auto producer = std::make_unique<Producer>(*conveyor);
               for (std::uint64_t item = 1; item <= kItems; ++item) {
                 producer->put({ItemKind::send, 0, 8}, 1, nullptr,
                               reinterpret_cast<const std::byte*>(&item), 1);
@@ -889,7 +889,7 @@ TEST(Conveyor, DestroyAfterTheReaderIsLost_KeepsTheMemoryOfLentBlocks) {
       while (!open.load()) sys::yield();
       return;
     }
-    auto producer = conveyor->open_producer();
+    auto producer = std::make_unique<Producer>(*conveyor);
     const std::uint64_t item = 1;
     producer->put({ItemKind::send, 0, 8}, 1, nullptr, reinterpret_cast<const std::byte*>(&item), 1);
     producer.reset();
@@ -919,8 +919,8 @@ std::string tell_of(const LentBlock& block, std::uint32_t number, weir_fabric& f
   const std::uint64_t item = 1;
   if (sends) {
     why = thrown_by<Error>([&] {
-      conveyor.open_producer()->put({ItemKind::send, 0, 8}, 1, nullptr,
-                                    reinterpret_cast<const std::byte*>(&item), 1);
+      Producer(conveyor).put({ItemKind::send, 0, 8}, 1, nullptr,
+                             reinterpret_cast<const std::byte*>(&item), 1);
     });
   }
   fabric.barrier(kMinute);
@@ -1008,8 +1008,8 @@ void expect_refused(GroupHub::Kind kind, std::uint64_t value, const std::string&
                 fabric.barrier(kMinute);
                 const std::uint64_t offset = 0, word = 1;
                 if (sends) {
-                  conveyor.open_producer()->put({ItemKind::put, 0, 8}, 1, &offset,
-                                                reinterpret_cast<const std::byte*>(&word), 1);
+                  Producer(conveyor).put({ItemKind::put, 0, 8}, 1, &offset,
+                                         reinterpret_cast<const std::byte*>(&word), 1);
                 }
               }),
               sends ? "rank 1 refused a block of conveyor 'damaged': it " + why
