@@ -79,22 +79,21 @@ void Share::begin(const weir_share_options& options, ShareGroup::CollectiveJoin&
                           state_.source.count() >= kWorthwhile * options.ways * cores;
   for (weir_place* const place : places) {
     const auto index = static_cast<std::uint32_t>(first_ + own_.size());
-    LocalPart& part = own_.emplace_back(*this, state_, index, *place);
+    LocalPart& part = own_.emplace_back(*this, state_, index, *place, on_chunk_end);
     const SpinGuard guard(part.lock);
     if (tries_ways) part.trial.begin(options.ways, place->width());
   }
   started_ns_ = state_.registry.now_ns();
   if (is_root) {
-    root_ = std::make_unique<ShareRoot>(*this, state_, *group_, own_, one_sided_);
+    root_ = std::make_unique<ShareRoot>(state_, *group_, own_, one_sided_);
   } else if (group_ != nullptr) {
-    member_ = std::make_unique<ShareMember>(*this, state_, *group_, own_, one_sided_);
+    member_ = std::make_unique<ShareMember>(state_, *group_, own_, one_sided_, on_fetched);
   }
 }
 
 void Share::start() {
   try {
-    if (root_ != nullptr) group_->listen(*root_);
-    if (member_ != nullptr) group_->listen(*member_);
+    if (group_ != nullptr) group_->listen(*this);
   } catch (...) {
     group_->abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
     complete_signal_.deliver();
@@ -139,13 +138,13 @@ void Share::advance(std::size_t part, bool forced) noexcept {
 
 /// Gives a place as many chunks as it should have, at least one item if `forced`.
 void Share::advance(LocalPart& part, bool forced) noexcept {
-  if (member_ != nullptr) return member_->fetch_for(part);
   while (ShareChunk* const chunk = fetch_chunk(part, std::exchange(forced, false))) {
     hand_out(*chunk);
   }
 }
 
 ShareChunk* Share::fetch_chunk(LocalPart& part, bool forced) noexcept {
+  if (member_ != nullptr) return member_->fetch_for(part);
   const SpinGuard guard(part.lock);
   if (!part.wants_chunk()) return nullptr;
   const std::uint64_t size = std::max<std::uint64_t>(part.next_size(), forced ? 1 : 0);
@@ -155,6 +154,13 @@ ShareChunk* Share::fetch_chunk(LocalPart& part, bool forced) noexcept {
     return nullptr;
   }
   return &part.begin_chunk(range);
+}
+
+void Share::on_fetched(LocalPart& part, ShareChunk* chunk) noexcept {
+  Share& share = part.share;
+  if (chunk != nullptr) share.hand_out(*chunk);
+  share.advance(part, false);
+  share.release();
 }
 
 void Share::hand_out(ShareChunk& chunk) noexcept {
@@ -261,6 +267,38 @@ bool Share::any_place_takes_more() noexcept {
   }
   advance(static_cast<std::size_t>(best - state_.statuses.data()), true);
   return true;
+}
+
+// ---- Other ranks -------------------------------------------------------------------------------
+
+void Share::on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
+                       std::span<const std::byte> rest) noexcept {
+  state_.pending.enter();
+  if (kind == ShareMessage::assignment) {
+    const bool sound = state_.source.contains(message.range) && message.range.count > 0;
+    LocalPart& part = own_[message.part - first_];
+    return on_fetched(part, sound ? member_->accept(part, message.range) : nullptr);
+  }
+  root_ != nullptr ? root_->take(from, kind, message, rest) : member_->take(kind, message, rest);
+  const bool ends = kind == ShareMessage::failure || kind == ShareMessage::complete;
+  if (ends && message.status == WEIR_STATUS_CANCELLED) {
+    state_.outcome.attempt([this] { cancel_chunks(); });
+  }
+  const bool frees = kind == ShareMessage::done || kind == ShareMessage::returned;
+  if (frees || kind == ShareMessage::leave) wake_idle();
+  release();
+}
+
+void Share::on_rank_lost(Rank rank, const std::string& why) noexcept {
+  if (root_ == nullptr && rank != 0) return;
+  state_.pending.enter();
+  if (root_ != nullptr) {
+    root_->take_loss(rank, why);
+    wake_idle();
+  } else {
+    member_->take_loss(why);
+  }
+  release();
 }
 
 // ---- The program -------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class ShareRoot;
 /// several ranks (ADR 34) each has a share of the same items. Rank 0, the root, takes its chunks
 /// like one process and has a ShareRoot, which serves the places of other ranks. Any other rank has
 /// a ShareMember, which fetches its chunks from the root and reports them to it.
-class Share {
+class Share : private ShareGroup::Listener {
  public:
   /// Enqueues the actions of a chunk. Throws Error.
   using Enqueue = std::function<weir_event(const weir_chunk&)>;
@@ -44,7 +44,7 @@ class Share {
         ShareGroup::CollectiveJoin& join);
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
-  ~Share();
+  ~Share() override;
   /// Starts the share after construction: other threads call it from then on. Throws Error.
   void start();
   /// Logs, once each, failures that the program has not seen. Any thread.
@@ -65,7 +65,17 @@ class Share {
   void finish_or_cancel(std::int64_t timeout_ns) noexcept;
   void get_info(weir_share_info& info, weir_share_part* parts, std::size_t count);
 
-  // Called by the parts, ShareRoot and ShareMember, on any thread that has a count of `pending`.
+ private:
+  void begin(const weir_share_options& options, ShareGroup::CollectiveJoin& join);
+  void on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
+                  std::span<const std::byte> rest) noexcept override;
+  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
+
+  // On any thread that has a count of `pending`.
+  void advance(std::size_t part, bool forced) noexcept;
+  void advance(LocalPart& part, bool forced) noexcept;
+  ShareChunk* fetch_chunk(LocalPart& part, bool forced) noexcept;
+  static void on_fetched(LocalPart& part, ShareChunk* chunk) noexcept;
   /// Enqueues a chunk, whose count ends with it.
   void hand_out(ShareChunk& chunk) noexcept;
   static void on_chunk_end(Waiter& chunk, weir_status status, const FailureRef& failure);
@@ -76,13 +86,6 @@ class Share {
   /// Releases the caller's count. The thread that releases the last one gives remaining items to a
   /// place, or completes the share.
   void release() noexcept;
-
- private:
-  void begin(const weir_share_options& options, ShareGroup::CollectiveJoin& join);
-
-  void advance(std::size_t part, bool forced) noexcept;
-  void advance(LocalPart& part, bool forced) noexcept;
-  ShareChunk* fetch_chunk(LocalPart& part, bool forced) noexcept;
   void account(ShareChunk& chunk, weir_status status, const FailureRef& failure) noexcept;
   bool any_place_takes_more() noexcept;
   bool wait_until_over(std::int64_t deadline_ns);

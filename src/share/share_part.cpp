@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "share/share.hpp"
 #include "stream/registry.hpp"
 
 namespace weir::rt {
 
-LocalPart::LocalPart(Share& of, ShareState& common, std::uint32_t at, weir_place& of_place)
+LocalPart::LocalPart(Share& of, ShareState& common, std::uint32_t at, weir_place& of_place,
+                     OnChunkEnd on_chunk_end)
     : share(of),
       state(common),
       index(at),
@@ -16,7 +16,7 @@ LocalPart::LocalPart(Share& of, ShareState& common, std::uint32_t at, weir_place
       peers(common.statuses.size()) {
   for (ShareChunk& chunk : chunks) {
     chunk.part = this;
-    chunk.deliver = Share::on_chunk_end;
+    chunk.deliver = on_chunk_end;
   }
   const std::string name = fmt::format("{}/{}", state.name, place.name());
   weir_stream_options options = WEIR_STREAM_OPTIONS_INIT;

@@ -78,8 +78,11 @@ struct ShareChunk : Waiter {
 
 /// A place of this process, with its chunks and what they have measured.
 struct LocalPart {
-  /// Opens a stream. Throws Error.
-  LocalPart(Share& share, ShareState& state, std::uint32_t index, weir_place& place);
+  using OnChunkEnd = decltype(Waiter::deliver);
+
+  /// Opens a stream. `on_chunk_end` is called with each chunk that has ended. Throws Error.
+  LocalPart(Share& share, ShareState& state, std::uint32_t index, weir_place& place,
+            OnChunkEnd on_chunk_end);
   LocalPart(const LocalPart&) = delete;
   LocalPart& operator=(const LocalPart&) = delete;
   ~LocalPart();

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "share/share.hpp"
 #include "stream/registry.hpp"
 
 namespace weir::rt {
@@ -20,10 +19,9 @@ PartReport RemotePart::report(std::int64_t now_ns) noexcept {
   return report;
 }
 
-ShareRoot::ShareRoot(Share& share, ShareState& state, ShareGroup& group, std::deque<LocalPart>& own,
+ShareRoot::ShareRoot(ShareState& state, ShareGroup& group, std::deque<LocalPart>& own,
                      bool one_sided)
-    : share_(share),
-      state_(state),
+    : state_(state),
       group_(group),
       own_(own),
       sends_status_(one_sided && state.source.policy().uses_peer_speeds()),
@@ -138,7 +136,6 @@ void ShareRoot::remove_peer(Rank rank, bool lost) noexcept {
     peers_[rank].departed = true;
     if (std::exchange(peers_[rank].awaited, false)) state_.pending.remove();
   }
-  share_.wake_idle();
 }
 
 /// Called when a place has taken a chunk. If that starts a new round of its rank, sends the rank
@@ -174,16 +171,14 @@ void ShareRoot::send_status(RemotePart& taker) noexcept {
 
 // ---- Messages ----------------------------------------------------------------------------------
 
-void ShareRoot::on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
-                           std::span<const std::byte> rest) noexcept {
-  state_.pending.enter();
+void ShareRoot::take(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
+                     std::span<const std::byte> rest) noexcept {
   if (kind == ShareMessage::leave) {
     remove_peer(from, false);
   } else if (kind == ShareMessage::failure) {
     state_.outcome.attempt([&] {
       state_.outcome.fail(
           {message.status, fmt::format("rank {}: {}", from, ShareGroup::as_text(rest))});
-      if (message.status == WEIR_STATUS_CANCELLED) share_.cancel_chunks();
     });
   } else if (RemotePart& part = remote(message.part);
              kind == ShareMessage::done || kind == ShareMessage::returned) {
@@ -196,7 +191,6 @@ void ShareRoot::on_message(Rank from, ShareMessage::Kind kind, const ShareMessag
       settle(part);
     }
   }
-  share_.release();
 }
 
 /// A chunk of a place has ended: its items are complete, or were returned because it was lost.
@@ -215,25 +209,22 @@ void ShareRoot::end_chunk(RemotePart& part, bool complete, const ShareMessage& m
     if (inside) state_.source.give_back(range);
   }
   ++part.ended;
-  share_.wake_idle();
   settle(part);
 }
 
-void ShareRoot::on_rank_lost(Rank rank, const std::string& why) noexcept {
-  state_.pending.enter();
+void ShareRoot::take_loss(Rank rank, const std::string& why) noexcept {
   state_.outcome.add_loss(WEIR_STATUS_NETWORK_ERROR, why);
   remove_peer(rank, true);
-  share_.release();
 }
 
 // ==== The other ranks ===========================================================================
 
-ShareMember::ShareMember(Share& share, ShareState& state, ShareGroup& group,
-                         std::deque<LocalPart>& own, bool one_sided)
-    : share_(share),
-      state_(state),
+ShareMember::ShareMember(ShareState& state, ShareGroup& group, std::deque<LocalPart>& own,
+                         bool one_sided, OnFetched on_fetched)
+    : state_(state),
       group_(group),
       one_sided_(one_sided),
+      on_fetched_(on_fetched),
       first_(group.first(group.rank())) {
   for (PlaceStatus& status : state.statuses) status.stale = true;
   for (LocalPart& part : own) {
@@ -245,61 +236,56 @@ ShareMember::ShareMember(Share& share, ShareState& state, ShareGroup& group,
 
 // ---- Fetching ----------------------------------------------------------------------------------
 
-void ShareMember::fetch_for(LocalPart& part) noexcept { fetch_for(fetches_[part.index - first_]); }
-
-void ShareMember::fetch_for(CounterFetch& fetch) noexcept {
-  LocalPart& part = fetch.part;
-  for (;;) {
-    std::uint64_t size = 0;
-    {
-      const SpinGuard guard(part.lock);
-      if (part.fetching || !part.wants_chunk()) return;
-      part.fetching = true;
-      ++part.fetches;
-      if (one_sided_) size = part.next_size();
-    }
-    if (size == 0) return send(part, ShareMessage::request);
-    state_.pending.add();
-    fetch.count = size;
-    fetch.one_side_done.store(false);
-    try {
-      group_.fetch_add(size, fetch);
-      if (!fetch.one_side_done.exchange(true)) return;
-    } catch (...) {
-      fetch.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    }
-    const bool more = fetched(fetch);
-    state_.pending.remove();
-    if (!more) return;
+ShareChunk* ShareMember::fetch_for(LocalPart& part) noexcept {
+  CounterFetch& fetch = fetches_[part.index - first_];
+  std::uint64_t size = 0;
+  {
+    const SpinGuard guard(part.lock);
+    if (part.fetching || !part.wants_chunk()) return nullptr;
+    part.fetching = true;
+    ++part.fetches;
+    if (one_sided_) size = part.next_size();
   }
+  if (size == 0) {
+    send(part, ShareMessage::request);
+    return nullptr;
+  }
+  state_.pending.add();
+  fetch.count = size;
+  fetch.one_side_done.store(false);
+  try {
+    group_.fetch_add(size, fetch);
+    if (!fetch.one_side_done.exchange(true)) return nullptr;
+  } catch (...) {
+    fetch.outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
+  }
+  ShareChunk* const chunk = fetched(fetch);
+  state_.pending.remove();
+  return chunk;
 }
 
 void ShareMember::CounterFetch::completed(std::int64_t found, const Outcome& ended) noexcept {
   old = static_cast<std::uint64_t>(found);
   outcome = failed_outcome(ended.status, ended.message.c_str());
-  if (!one_side_done.exchange(true)) return;
-  Share& share = member.share_;
-  if (member.fetched(*this)) member.fetch_for(*this);
-  share.release();
+  if (one_side_done.exchange(true)) member.on_fetched_(part, member.fetched(*this));
 }
 
-/// Handles a completed fetch. Returns whether to fetch again.
-bool ShareMember::fetched(CounterFetch& fetch) noexcept {
+/// Handles a completed fetch.
+ShareChunk* ShareMember::fetched(CounterFetch& fetch) noexcept {
   if (!fetch.outcome.ok()) {
     state_.outcome.attempt([&] { state_.outcome.fail(fetch.outcome); });
-    return false;
+    return nullptr;
   }
   state_.source.raise_taken(fetch.old + fetch.count);
   if (fetch.old >= state_.source.count()) {
     send(fetch.part, ShareMessage::request);
-    return false;
+    return nullptr;
   }
-  accept(fetch.part, {fetch.old, std::min(fetch.count, state_.source.count() - fetch.old)});
-  return true;
+  return accept(fetch.part, {fetch.old, std::min(fetch.count, state_.source.count() - fetch.old)});
 }
 
-void ShareMember::accept(LocalPart& part, const ItemRange& range) noexcept {
-  if (state_.outcome.has_stopped()) return;
+ShareChunk* ShareMember::accept(LocalPart& part, const ItemRange& range) noexcept {
+  if (state_.outcome.has_stopped()) return nullptr;
   ShareChunk* chunk = nullptr;
   {
     const SpinGuard guard(part.lock);
@@ -310,9 +296,12 @@ void ShareMember::accept(LocalPart& part, const ItemRange& range) noexcept {
       chunk = &part.begin_chunk(range);
     }
   }
-  if (chunk == nullptr) return send_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
-  send(part, ShareMessage::taken);
-  share_.hand_out(*chunk);
+  if (chunk != nullptr) {
+    send(part, ShareMessage::taken);
+  } else {
+    send_end(part, range, WEIR_STATUS_DEVICE_ERROR, {});
+  }
+  return chunk;
 }
 
 // ---- Messages to the root ----------------------------------------------------------------------
@@ -353,28 +342,18 @@ void ShareMember::detach() noexcept {
 
 // ---- Messages from the root --------------------------------------------------------------------
 
-void ShareMember::on_message(Rank, ShareMessage::Kind kind, const ShareMessage& message,
-                             std::span<const std::byte> rest) noexcept {
-  state_.pending.enter();
-  if (kind == ShareMessage::complete) {
-    announced_.store(true);
-    if (message.status == WEIR_STATUS_OK) state_.outcome.succeed();
-    if (message.status != WEIR_STATUS_OK) {
-      state_.outcome.attempt([&] {  // all ranks return it, even if this rank failed first
-        const std::string why(ShareGroup::as_text(rest));
-        state_.outcome.fail(message.status, state_.outcome.make_failure(message.status, why), true);
-        if (message.status == WEIR_STATUS_CANCELLED) share_.cancel_chunks();
-      });
-    }
-    detach();
-  } else if (kind == ShareMessage::status_update) {
-    receive_status(message.range.first, rest);
-  } else if (state_.source.contains(message.range) && message.range.count > 0) {
-    CounterFetch& fetch = fetches_[message.part - first_];
-    accept(fetch.part, message.range);
-    fetch_for(fetch);
+void ShareMember::take(ShareMessage::Kind kind, const ShareMessage& message,
+                       std::span<const std::byte> rest) noexcept {
+  if (kind == ShareMessage::status_update) return receive_status(message.range.first, rest);
+  announced_.store(true);
+  if (message.status == WEIR_STATUS_OK) state_.outcome.succeed();
+  if (message.status != WEIR_STATUS_OK) {
+    state_.outcome.attempt([&] {  // all ranks return it, even if this rank failed first
+      const std::string why(ShareGroup::as_text(rest));
+      state_.outcome.fail(message.status, state_.outcome.make_failure(message.status, why), true);
+    });
   }
-  share_.release();
+  detach();
 }
 
 void ShareMember::receive_status(std::uint64_t taken, std::span<const std::byte> reports) noexcept {
@@ -391,13 +370,10 @@ void ShareMember::receive_status(std::uint64_t taken, std::span<const std::byte>
   state_.source.raise_taken(taken);
 }
 
-void ShareMember::on_rank_lost(Rank rank, const std::string& why) noexcept {
-  if (rank != 0) return;
-  state_.pending.enter();
+void ShareMember::take_loss(const std::string& why) noexcept {
   state_.outcome.attempt([&] { state_.outcome.fail({WEIR_STATUS_NETWORK_ERROR, why}); });
   announced_.store(true);
   detach();
-  share_.release();
 }
 
 }  // namespace weir::rt

@@ -36,12 +36,11 @@ struct RemotePart {
 /// Assigns items to places of other ranks that have sent a request, records what they complete, and
 /// ends the share on all ranks. Each of these places has a count until it has sent a request and
 /// all results.
-class ShareRoot final : public ShareGroup::Listener {
+class ShareRoot {
  public:
   /// Takes the counts. `own` are the places of this rank. With `one_sided` it sends status
   /// broadcasts if the policy uses them.
-  ShareRoot(Share& share, ShareState& state, ShareGroup& group, std::deque<LocalPart>& own,
-            bool one_sided);
+  ShareRoot(ShareState& state, ShareGroup& group, std::deque<LocalPart>& own, bool one_sided);
 
   std::deque<RemotePart>& parts() noexcept { return parts_; }
   /// Assigns items to a place of another rank if it has sent a request and there are any, at least
@@ -54,9 +53,11 @@ class ShareRoot final : public ShareGroup::Listener {
   /// whether this was the first call. Any thread that has a count.
   bool dismiss() noexcept;
 
-  void on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
-                  std::span<const std::byte> rest) noexcept override;
-  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
+  // By the thread that receives messages, which has a count.
+  void take(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
+            std::span<const std::byte> rest) noexcept;
+  /// Removes a lost rank, whose items idle places may take.
+  void take_loss(Rank rank, const std::string& why) noexcept;
 
  private:
   struct Peer {
@@ -79,7 +80,6 @@ class ShareRoot final : public ShareGroup::Listener {
   void end_chunk(RemotePart& part, bool complete, const ShareMessage& message,
                  std::span<const std::byte> rest) noexcept;
 
-  Share& share_;
   ShareState& state_;
   ShareGroup& group_;
   std::deque<LocalPart>& own_;
@@ -94,24 +94,34 @@ class ShareRoot final : public ShareGroup::Listener {
 
 /// Fetches chunks from the counter of the root, and reports each completed chunk to it. A place for
 /// which the counter has no items sends a request, and waits for an assignment.
-class ShareMember final : public ShareGroup::Listener {
+class ShareMember {
  public:
-  /// Takes a count until the root reports the end, or is lost. `own` are the places of this rank.
-  ShareMember(Share& share, ShareState& state, ShareGroup& group, std::deque<LocalPart>& own,
-              bool one_sided);
+  /// Called when the fetch of a place has ended, with its chunk, or null. The callee returns the
+  /// count of the fetch.
+  using OnFetched = void (*)(LocalPart& part, ShareChunk* chunk) noexcept;
 
-  /// Fetches as many chunks as the place should have, one after the other. Any thread that has a
-  /// count.
-  void fetch_for(LocalPart& part) noexcept;
+  /// Takes a count until the root reports the end, or is lost. `own` are the places of this rank.
+  ShareMember(ShareState& state, ShareGroup& group, std::deque<LocalPart>& own, bool one_sided,
+              OnFetched on_fetched);
+
+  /// Fetches a chunk if the place should have one. Returns null if it should not, if there are no
+  /// items, and if the fetch ends later, by on_fetched(). Any thread that has a count.
+  ShareChunk* fetch_for(LocalPart& part) noexcept;
+  /// Makes items that the place has fetched, or that the root has assigned, a chunk. Returns null
+  /// if the place cannot run it. Any thread that has a count.
+  ShareChunk* accept(LocalPart& part, const ItemRange& range) noexcept;
   /// Reports a completed chunk, or one that the place returns.
   void send_end(LocalPart& part, const ItemRange& range, weir_status status,
                 const FailureRef& failure) noexcept;
   /// Reports that the share has failed here, once. Any thread that has a count.
   void announce_failure() noexcept;
 
-  void on_message(Rank from, ShareMessage::Kind kind, const ShareMessage& message,
-                  std::span<const std::byte> rest) noexcept override;
-  void on_rank_lost(Rank rank, const std::string& why) noexcept override;
+  // By the thread that receives messages, which has a count.
+  /// Processes a message that assigns nothing.
+  void take(ShareMessage::Kind kind, const ShareMessage& message,
+            std::span<const std::byte> rest) noexcept;
+  /// The root is lost.
+  void take_loss(const std::string& why) noexcept;
 
  private:
   /// A fetch-and-add on the counter of the root. If it completes before start() has returned, the
@@ -127,18 +137,16 @@ class ShareMember final : public ShareGroup::Listener {
     sys::Atomic<bool> one_side_done{false};  ///< start or completion has happened
   };
 
-  void fetch_for(CounterFetch& fetch) noexcept;
-  bool fetched(CounterFetch& fetch) noexcept;
-  void accept(LocalPart& part, const ItemRange& range) noexcept;
+  ShareChunk* fetched(CounterFetch& fetch) noexcept;
   void send(LocalPart& part, ShareMessage::Kind kind, const ItemRange& range = {0, 0},
             weir_status status = WEIR_STATUS_OK, std::span<const std::byte> rest = {}) noexcept;
   void detach() noexcept;
   void receive_status(std::uint64_t taken, std::span<const std::byte> reports) noexcept;
 
-  Share& share_;
   ShareState& state_;
   ShareGroup& group_;
   const bool one_sided_;
+  const OnFetched on_fetched_;
   const std::size_t first_;           ///< index of the first place of this rank
   std::deque<CounterFetch> fetches_;  ///< by place of this rank
   sys::Atomic<bool> attached_{true}, announced_{false};

@@ -71,7 +71,6 @@ CIRCLES = {
     "fabric: remote_operations transport": "a transport completes operations, which send frames",
     "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
         "a runtime pins its fabric, whose objects use runtimes",
-    "share: share share_part share_ranks": "parts and ranks report to their share, which asks them",
 }
 
 # Headers of others -> the only layers that may include them.
