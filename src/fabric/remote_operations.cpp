@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "fabric/transport.hpp"
-
 namespace weir::rt {
 
 namespace {

@@ -8,10 +8,9 @@
 
 #include "fabric/liveness.hpp"
 #include "fabric/packet_streams.hpp"
+#include "fabric/transport_sink.hpp"
 
 namespace weir::rt {
-
-class TransportSink;
 
 /// The operations in flight: at most kMost. The link does them directly if it can; otherwise
 /// packets do, which the target's progress processes. Large puts are streamed in packet-sized

@@ -16,6 +16,7 @@
 #include "fabric/one_sided.hpp"
 #include "fabric/packet_streams.hpp"
 #include "fabric/remote_operations.hpp"
+#include "fabric/transport_sink.hpp"
 #include "fabric/window_server.hpp"
 
 namespace weir::rt {
@@ -25,23 +26,6 @@ struct TransportInfo : LinkInfo {
   std::size_t frame_bytes = 0;     ///< maximum for send()
   std::int64_t patience_ns = 0;    ///< maximum time for unsent data when it leaves
   std::int64_t lost_after_ns = 0;  ///< silence after which a rank is lost; 0: unlimited
-};
-
-/// Receives what Transport::progress() finds; called inside it only.
-class TransportSink {
- public:
-  /// A frame, in the order in which `from` sent its frames to this rank. The bytes are valid during
-  /// the call only.
-  virtual void arrived(Rank from, std::span<const std::byte> frame) noexcept = 0;
-  /// An operation is complete: its bytes are in the target, or in `local`. `old` is the previous
-  /// value of an atomic operation.
-  virtual void completed(void* token, std::int64_t old, Outcome outcome) noexcept = 0;
-  /// A rank has left or does not answer any more. Called once per rank; nothing of it follows, and
-  /// operations in flight to it have been completed() as failed.
-  virtual void lost(Rank rank, const std::string& why) noexcept = 0;
-
- protected:
-  ~TransportSink() = default;
 };
 
 /// A network as one rank sees it. The same code runs over every link.

@@ -68,7 +68,6 @@ CIRCLES = {
     "backends/rank: rank_device rank_place": "a device makes places, which use its connection",
     "fabric: port_messages port_operations port_pass port_progress":
         "a thread that submits may take the progress lock, whose pass takes submissions",
-    "fabric: remote_operations transport": "a transport completes operations, which send frames",
     "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
         "a runtime pins its fabric, whose objects use runtimes",
 }
