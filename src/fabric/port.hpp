@@ -11,12 +11,14 @@
 
 #include "base/error.hpp"
 #include "fabric/lost_ranks.hpp"
+#include "fabric/message_queues.hpp"
+#include "fabric/operation_queues.hpp"
 #include "fabric/port_barrier.hpp"
 #include "fabric/port_messages.hpp"
 #include "fabric/port_operations.hpp"
-#include "fabric/port_pass.hpp"
 #include "fabric/port_progress.hpp"
 #include "fabric/transport.hpp"
+#include "fabric/wait_registry.hpp"
 
 namespace weir::rt {
 
@@ -53,7 +55,7 @@ class Port {
   void leave_at_exit() noexcept;
 
   /// Maximum size of a message (head and body) that is sent in one frame.
-  static constexpr std::size_t kFrameBytes = PortMessages::kFrameBytes;
+  static constexpr std::size_t kFrameBytes = MessageQueues::kFrameBytes;
 
   const TransportInfo& info() const noexcept { return transport_->info(); }
   ProgressBy progress_by() const noexcept { return progress_.by(); }
@@ -109,20 +111,16 @@ class Port {
 
   /// Makes memory accessible to other ranks and returns its number, which they need. Throws Error;
   /// {timeout} if another thread holds the progress lock until the deadline.
-  WindowId expose(void* memory, std::size_t bytes, std::int64_t deadline_ns = sys::kNever) {
-    return operations_.expose(memory, bytes, deadline_ns);
-  }
+  WindowId expose(void* memory, std::size_t bytes, std::int64_t deadline_ns = sys::kNever);
   /// Ends the access and waits until no operation uses the window, at most one second: the process
   /// of an operation may be stopped. Meanwhile other threads can make progress, unless a listener
   /// calls it, which holds the progress lock.
-  void withdraw(WindowId window) noexcept { operations_.withdraw(window); }
+  void withdraw(WindowId window) noexcept;
   /// Returns zeroed memory in a place that other ranks access fastest when it is exposed. Null if
   /// another thread holds the progress lock until the deadline, or if the system has not provided
   /// all of the memory by then; other threads can make progress meanwhile. Throws Error.
-  void* allocate(std::size_t bytes, std::int64_t deadline_ns = sys::kNever) {
-    return operations_.allocate(bytes, deadline_ns);
-  }
-  void release(void* memory) noexcept { operations_.release(memory); }
+  void* allocate(std::size_t bytes, std::int64_t deadline_ns = sys::kNever);
+  void release(void* memory) noexcept;
   /// Returns the position of memory from allocate() for the other ranks, if they can read it in
   /// place.
   std::optional<std::uint64_t> offset_of(const void* memory) const noexcept {
@@ -178,7 +176,7 @@ class Port {
     return progress_.wait_until(done, timeout_ns, what);
   }
   /// Returns the waits of this rank's threads, including those that other threads wake.
-  WaitRegistry& waits() noexcept { return progress_.waits(); }
+  WaitRegistry& waits() noexcept { return waits_; }
 
   /// Returns whether this thread is in a listener or completion callback and must not wait.
   bool inside_listener() const noexcept { return progress_.is_held(); }
@@ -198,11 +196,15 @@ class Port {
  private:
   const std::unique_ptr<Transport> transport_;
   LostRanks lost_ranks_;
+  WaitRegistry waits_;
+  MessageQueues message_queues_;
+  OperationQueues operation_queues_;
   PortPass pass_;
   PortProgress progress_;
   PortMessages messages_;
   PortOperations operations_;
   PortBarrier barrier_;
+  WindowId next_window_ = 0;  ///< by the holder of the progress lock
 };
 
 /// During its lifetime the thread is like one in a listener: it holds the progress lock and must

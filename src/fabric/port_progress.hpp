@@ -6,10 +6,14 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
+#include "fabric/message_queues.hpp"
+#include "fabric/operation_queues.hpp"
 #include "fabric/spin_limit.hpp"
 #include "fabric/transport.hpp"
 #include "fabric/wait_registry.hpp"
@@ -28,8 +32,6 @@ inline std::int64_t time_left(std::int64_t deadline_ns) noexcept {
   if (deadline_ns == sys::kNever) return -1;
   return std::max(deadline_ns - sys::now_ns(), std::int64_t{0});
 }
-
-class PortPass;
 
 /// Continues work that the progress thread has made possible, without the progress lock.
 class ProgressHook {
@@ -74,11 +76,49 @@ class UnlockedWorkList {
   UnlockedWork* last_ = nullptr;
 };
 
+/// Gives the transport what threads have submitted, and the messages, operations and losses that it
+/// reports to those that wait for them. By the holder of the progress lock, unless stated
+/// otherwise.
+class PortPass final : private TransportSink {
+ public:
+  PortPass(Transport& transport, LostRanks& lost_ranks, MessageQueues& messages,
+           OperationQueues& operations) noexcept
+      : transport_(transport),
+        lost_ranks_(lost_ranks),
+        messages_(messages),
+        operations_(operations) {}
+
+  /// Makes one pass. Returns whether something happened.
+  bool step() noexcept;
+  /// Makes passes until everything is sent, or until the deadline.
+  void send_all(std::int64_t deadline_ns) noexcept;
+  /// Returns whether other threads have submitted something. Any thread.
+  bool has_submissions() const noexcept {
+    return messages_.has_submissions() || operations_.has_submissions();
+  }
+  /// Takes over submissions and sends as much as possible.
+  void take_submissions() noexcept;
+  /// Returns whether another step is needed that no external event will trigger.
+  bool unfinished() const noexcept { return messages_.unfinished() || operations_.unfinished(); }
+
+ private:
+  static constexpr std::int64_t kBetweenPolls = 1'000'000;
+
+  void arrived(Rank from, std::span<const std::byte> frame) noexcept override;
+  void completed(void* token, std::int64_t old, Outcome outcome) noexcept override;
+  void lost(Rank rank, const std::string& why) noexcept override;
+
+  Transport& transport_;
+  LostRanks& lost_ranks_;
+  MessageQueues& messages_;
+  OperationQueues& operations_;
+};
+
 /// The progress lock: its holder calls the transport. Senders do not wait for it: before the holder
 /// unlocks it, it takes over what they submitted. Any thread.
 class PortProgress {
  public:
-  PortProgress(Transport& transport, PortPass& pass, ProgressBy by);
+  PortProgress(Transport& transport, PortPass& pass, WaitRegistry& waits, ProgressBy by);
   PortProgress(const PortProgress&) = delete;
   PortProgress& operator=(const PortProgress&) = delete;
 
@@ -117,7 +157,6 @@ class PortProgress {
   bool poll() noexcept;
   void about_to_block() noexcept { end_park(); }
   bool wait_until(const std::function<bool()>& done, std::int64_t timeout_ns, WaitName what);
-  WaitRegistry& waits() noexcept { return waits_; }
   /// Throws Error{busy} if this thread holds the progress lock.
   void check_may_wait(const char* what) const;
 
@@ -150,13 +189,13 @@ class PortProgress {
   Transport& transport_;
   Link& link_;
   PortPass& pass_;
+  WaitRegistry& waits_;
   const ProgressBy by_;
   const std::int64_t spin_ns_;
   const std::int64_t wait_spin_ns_;  ///< of waiting threads
   const bool tracks_;                ///< the transport tracks which threads wait
   const std::uint64_t serial_;       ///< unique
 
-  WaitRegistry waits_;
   sys::Atomic<const void*> holder_{nullptr};
   UnlockedWorkList unlocked_work_;          ///< of the holder
   sys::Atomic<std::uint32_t> sleepers_{0};  ///< threads that sleep in wait_until()
@@ -195,18 +234,5 @@ class PortProgress::ProgressLock {
   PortProgress& progress_;
   const bool nested_, taken_;
 };
-
-/// Calls push_to(rank) for all ranks. Returns whether one of them moved something.
-template <class PushTo>
-bool push_to_all(Rank ranks, PushTo&& push_to) noexcept {
-  bool moved = false;
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    try {
-      moved |= push_to(rank);
-    } catch (...) {  // no memory: the next pass tries again
-    }
-  }
-  return moved;
-}
 
 }  // namespace weir::rt

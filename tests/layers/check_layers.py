@@ -66,8 +66,6 @@ CIRCLES = {
     "backends/opencl: opencl_device opencl_place opencl_programs":
         "a device makes places, which use its programs and memory",
     "backends/rank: rank_device rank_place": "a device makes places, which use its connection",
-    "fabric: port_messages port_operations port_pass port_progress":
-        "a thread that submits may take the progress lock, whose pass takes submissions",
     "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
         "a runtime pins its fabric, whose objects use runtimes",
 }
