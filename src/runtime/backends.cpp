@@ -11,7 +11,7 @@
 #include "backends/host/host_backend.hpp"
 #include "backends/null/null_backend.hpp"
 #include "backends/opencl/opencl_backend.hpp"
-#include "backends/opencl/opencl_device.hpp"
+#include "backends/opencl/opencl_memory.hpp"
 #include "backends/rank/rank_backend.hpp"
 #include "backends/sim/sim_backend.hpp"
 #include "base/text.hpp"

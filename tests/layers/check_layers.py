@@ -63,8 +63,6 @@ EXCEPTIONS = {
 # Components (a header with its source) that include each other, directly or through others, each set
 # with its reason. The check fails on any other circle, and on a set that is larger than its circle.
 CIRCLES = {
-    "backends/opencl: opencl_device opencl_place opencl_programs":
-        "a device makes places, which use its programs and memory",
     "backends/rank: rank_device rank_place": "a device makes places, which use its connection",
     "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
         "a runtime pins its fabric, whose objects use runtimes",

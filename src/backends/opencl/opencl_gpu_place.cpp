@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backend/invoke.hpp"
-#include "backends/opencl/opencl_device.hpp"
 
 namespace weir::rt {
 
@@ -22,9 +21,8 @@ cl_int mark(cl_command_queue queue, std::span<const cl_event> waits, cl_event* e
 
 class OpenClGpuPlace final : public OpenClPlace {
  public:
-  OpenClGpuPlace(const PlaceRequest& request, const OpenClDeviceInfo& facts,
-                 const OpenClDevice& device, PlaceFeed& feed)
-      : OpenClPlace(facts, facts.id, &device, feed), device_(device) {
+  OpenClGpuPlace(const PlaceRequest& request, const OpenClMemory& memory, PlaceFeed& feed)
+      : OpenClPlace(memory.facts(), memory.facts().id, &memory, feed), memory_(memory) {
     start(request.name);
   }
   ~OpenClGpuPlace() override { stop(); }
@@ -122,11 +120,11 @@ class OpenClGpuPlace final : public OpenClPlace {
 
   /// Makes later commands wait until the device has cleared new memory.
   cl_int await_memory() noexcept {
-    const std::uint64_t clears = device_.copies().clears();
+    const std::uint64_t clears = memory_.copies().clears();
     if (clears == clears_) return CL_SUCCESS;
     cl_int code = CL_SUCCESS;
     queues_.for_each([&](cl_command_queue queue) {
-      if (code == CL_SUCCESS) code = device_.copies().order_after_clear(queue);
+      if (code == CL_SUCCESS) code = memory_.copies().order_after_clear(queue);
     });
     if (code == CL_SUCCESS) clears_ = clears;
     return code;
@@ -135,7 +133,7 @@ class OpenClGpuPlace final : public OpenClPlace {
   /// Each part waits for the one before, so the last event covers all parts.
   Outcome enqueue_copy(OpenClJob& job) noexcept {
     const CopyEnd &from = job.job.from, &to = job.job.to;
-    const OpenClEnds ends = device_.ends_of(from, to);
+    const OpenClEnds ends = memory_.ends_of(from, to);
     const std::uint64_t parts = count_opencl_parts(from.region, ends);
     for (std::uint64_t part = 0; part < parts; ++part) {
       cl_event before = job.event, event = nullptr;
@@ -177,16 +175,15 @@ class OpenClGpuPlace final : public OpenClPlace {
     return outcome.ok() ? failed_opencl_call(code) : std::move(outcome);
   }
 
-  const OpenClDevice& device_;
-  std::uint64_t clears_ = 0;  ///< clears of the device's memory that precede later commands
+  const OpenClMemory& memory_;
+  std::uint64_t clears_ = 0;  ///< clears of the memory that precede later commands
 };
 
 }  // namespace
 
 std::unique_ptr<PlaceDriver> open_gpu_opencl_place(const PlaceRequest& request,
-                                                   const OpenClDeviceInfo& facts,
-                                                   const OpenClDevice& device, PlaceFeed& feed) {
-  return std::make_unique<OpenClGpuPlace>(request, facts, device, feed);
+                                                   const OpenClMemory& memory, PlaceFeed& feed) {
+  return std::make_unique<OpenClGpuPlace>(request, memory, feed);
 }
 
 }  // namespace weir::rt

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/opencl/opencl_device.hpp"
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
 
@@ -33,7 +32,7 @@ Outcome failed_opencl_call(cl_int code) noexcept try {
 }
 
 OpenClPlace::OpenClPlace(const OpenClDeviceInfo& facts, cl_device_id device,
-                         const OpenClDevice* gpu, PlaceFeed& feed)
+                         const OpenClMemory* gpu, PlaceFeed& feed)
     : context_(gpu == nullptr ? make_opencl_context(facts.platform, device) : OpenClContext()),
       queues_(
           make_queues(gpu == nullptr ? context_.get() : gpu->context(), device, gpu != nullptr)),

@@ -9,14 +9,13 @@
 
 #include "backend/backend.hpp"
 #include "backends/opencl/opencl_commands.hpp"
+#include "backends/opencl/opencl_memory.hpp"
 #include "backends/opencl/opencl_platforms.hpp"
 #include "backends/opencl/opencl_programs.hpp"
 #include "backends/opencl/pocl_repairs.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
-
-class OpenClDevice;
 
 /// The queues of a place, out of order where the driver supports it. A queue keeps times of all its
 /// commands or of none.
@@ -72,7 +71,7 @@ class OpenClPlace : public PlaceDriver {
   static constexpr std::size_t kRound = 32;
 
   /// `device` is the device or a part of it; `gpu` is null for a processor. Throws Error.
-  OpenClPlace(const OpenClDeviceInfo& facts, cl_device_id device, const OpenClDevice* gpu,
+  OpenClPlace(const OpenClDeviceInfo& facts, cl_device_id device, const OpenClMemory* gpu,
               PlaceFeed& feed);
   /// The derived class calls start() at the end of its constructor, and stop() first in its
   /// destructor.
@@ -161,7 +160,6 @@ std::unique_ptr<PlaceDriver> open_native_opencl_place(const PlaceRequest& reques
 /// enqueues its commands itself, in an in-order queue. The place holds such a call, and the jobs
 /// that wait for it, until all its predecessors but calls are complete. Throws Error.
 std::unique_ptr<PlaceDriver> open_gpu_opencl_place(const PlaceRequest& request,
-                                                   const OpenClDeviceInfo& facts,
-                                                   const OpenClDevice& device, PlaceFeed& feed);
+                                                   const OpenClMemory& memory, PlaceFeed& feed);
 
 }  // namespace weir::rt

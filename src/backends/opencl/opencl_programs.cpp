@@ -10,7 +10,7 @@
 
 #include "backend/launch_arguments.hpp"
 #include "backend/portable_text.hpp"
-#include "backends/opencl/opencl_device.hpp"
+#include "backends/opencl/opencl_memory.hpp"
 #include "base/counted.hpp"
 
 namespace weir::rt {
