@@ -4,6 +4,7 @@
 
 #include "capi/guard.hpp"
 #include "runtime/conveyor.hpp"
+#include "runtime/fabric.hpp"
 
 using namespace weir::rt;
 using namespace weir::rt::capi;
@@ -44,7 +45,7 @@ void weir_conveyor_destroy(weir_conveyor* conveyor) {
   guard([&] {
     weir_conveyor& live = weir_conveyor::check(conveyor);
     live.conveyor.check_may_wait();
-    live.fabric.destroy_conveyor(&live);
+    live.owner.destroy(&live);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "capi/guard.hpp"
+#include "runtime/fabric.hpp"
 #include "runtime/grid.hpp"
 
 using namespace weir::rt;
@@ -70,7 +71,7 @@ void weir_halo_destroy(weir_halo* halo) {
   if (halo == nullptr) return;
   guard([&] {
     weir_halo& live = weir_halo::check(halo);
-    live.fabric.destroy_halo(&live);
+    live.owner.destroy(&live);
   });
 }
 }

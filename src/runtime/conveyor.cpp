@@ -82,10 +82,9 @@ weir_producer::weir_producer(weir_conveyor& owner) : conveyor(owner), way(owner.
 
 const std::string& weir_producer::name() const noexcept { return conveyor.name(); }
 
-weir_conveyor::weir_conveyor(Fabric& owner, const weir_conveyor_options& options)
-    : fabric(owner),
-      conveyor(owner.conveyors(), owner.collectives(),
-               setup_of(options, owner.port().info().seeded)) {}
+weir_conveyor::weir_conveyor(OwnedList<weir_conveyor>& list, ConveyorHub& hub,
+                             Collectives& collectives, const weir_conveyor_options& options)
+    : owner(list), conveyor(hub, collectives, setup_of(options, hub.port().info().seeded)) {}
 
 weir_producer* weir_conveyor::open_producer() {
   std::list<Owned<weir_producer>> made(1);

@@ -8,7 +8,7 @@
 #include "base/handle.hpp"
 #include "conveyor/conveyor.hpp"
 #include "conveyor/producer.hpp"
-#include "runtime/fabric.hpp"
+#include "runtime/owned_list.hpp"
 
 /// The public handles.
 struct weir_producer final : weir::rt::Handle<weir_producer> {
@@ -24,14 +24,15 @@ struct weir_producer final : weir::rt::Handle<weir_producer> {
 struct weir_conveyor final : weir::rt::Handle<weir_conveyor> {
   static constexpr const char* kNoun = "conveyor";
 
-  /// Throws Error for invalid options.
-  weir_conveyor(weir::rt::Fabric& owner, const weir_conveyor_options& options);
+  /// Collective. Throws Error.
+  weir_conveyor(weir::rt::OwnedList<weir_conveyor>& list, weir::rt::ConveyorHub& hub,
+                weir::rt::Collectives& collectives, const weir_conveyor_options& options);
   const std::string& name() const noexcept { return conveyor.setup().name; }
 
   weir_producer* open_producer();
   void close_producer(weir_producer* producer) noexcept { producers_.destroy(producer); }
 
-  weir::rt::Fabric& fabric;
+  weir::rt::OwnedList<weir_conveyor>& owner;
   weir::rt::Conveyor conveyor;
 
  private:

@@ -198,10 +198,8 @@ std::string Runtime::describe() const {
   describe_link(json.key("ucx"), ucx_library_path(), kUcxPackages);
   describe_blas(json.key("blas"));
   describe_list(kernels().names(), json.key("kernels"));
-  {
-    sys::Lock lock(mutex_);
-    describe_policies(policies_, json.key("policies"));
-  }
+  with_policies(
+      [&](const PolicyTable& policies) { describe_policies(policies, json.key("policies")); });
   describe_chunks(json.key("chunks"));
   describe_models(machine_name(), json.key("models"));
   describe_environment(json.key("environment"));

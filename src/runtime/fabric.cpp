@@ -248,13 +248,13 @@ weir_window* Fabric::create_window(void* memory, std::size_t bytes, std::int64_t
 
 weir_conveyor* Fabric::create_conveyor(const weir_conveyor_options& options) {
   std::list<Owned<weir_conveyor>> made(1);
-  made.front().reset(new weir_conveyor(*this, options));
+  made.front().reset(new weir_conveyor(conveyors_, conveyor_hub_, collectives_, options));
   return conveyors_.add(std::move(made));
 }
 
 weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
   std::list<Owned<weir_halo>> made;
-  Owned<weir_halo> halo(new weir_halo(*this, [&] {
+  Owned<weir_halo> halo(new weir_halo(halos_, halo_hub_, [&] {
     made.emplace_back();
     return read();
   }));
@@ -263,8 +263,6 @@ weir_halo* Fabric::create_halo(const std::function<HaloRequest()>& read) {
 }
 
 void Fabric::destroy_window(weir_window* window) noexcept { windows_.destroy(window); }
-void Fabric::destroy_conveyor(weir_conveyor* conveyor) noexcept { conveyors_.destroy(conveyor); }
-void Fabric::destroy_halo(weir_halo* halo) noexcept { halos_.destroy(halo); }
 
 void Fabric::barrier(std::int64_t timeout_ns) { expect(port_->barrier(timeout_ns)); }
 

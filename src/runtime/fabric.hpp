@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <span>
@@ -23,6 +22,7 @@
 #include "fabric/port.hpp"
 #include "fabric/tagged_messages.hpp"
 #include "fabric/window.hpp"
+#include "runtime/owned_list.hpp"
 
 struct weir_communicator;
 struct weir_conveyor;
@@ -33,33 +33,6 @@ struct weir_window;
 namespace weir::rt {
 
 struct HaloRequest;
-
-/// Objects that the program creates and destroys by their handles. Any thread.
-template <class T>
-class OwnedList {
- public:
-  /// Adds the object in a list of one, whose memory exists before a collective creation.
-  T* add(std::list<Owned<T>> one) noexcept {
-    const sys::Lock lock(mutex_);
-    objects_.splice(objects_.end(), one);
-    return objects_.back().get();
-  }
-  /// Destroys an object, without the mutex. No effect if it is not there.
-  void destroy(const T* object) noexcept {
-    Owned<T> last;
-    const sys::Lock lock(mutex_);
-    for (auto each = objects_.begin(); each != objects_.end(); ++each) {
-      if (each->get() != object) continue;
-      last = std::move(*each);
-      objects_.erase(each);
-      return;
-    }
-  }
-
- private:
-  sys::Mutex mutex_;
-  std::list<Owned<T>> objects_ WEIR_GUARDED_BY(mutex_);
-};
 
 /// The membership of one rank: its port, and the objects that the program creates on it.
 class Fabric : private Listener {
@@ -95,11 +68,8 @@ class Fabric : private Listener {
   void destroy_window(weir_window* window) noexcept;
   ConveyorHub& conveyors() noexcept { return conveyor_hub_; }
   weir_conveyor* create_conveyor(const weir_conveyor_options& options);
-  void destroy_conveyor(weir_conveyor* conveyor) noexcept;
   /// Collective, even if read() throws.
   weir_halo* create_halo(const std::function<HaloRequest()>& read);
-  void destroy_halo(weir_halo* halo) noexcept;
-  GroupHub& halo_hub() noexcept { return halo_hub_; }
   GroupHub& share_hub() noexcept { return share_hub_; }
 
   // Counts the runtimes that use the fabric. It ends when it is closed and no runtime uses it.

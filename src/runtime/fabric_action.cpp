@@ -67,9 +67,9 @@ weir_event FabricAction::copy(const weir_endpoint& from, const weir_endpoint& to
   return stream_.transfer(transfer, with_event);
 }
 
-void check_same_fabric(const Stream& stream, const Fabric& fabric, const char* what) {
+void check_same_fabric(const Stream& stream, const Port& port, const char* what) {
   const Runtime& runtime = Runtime::of(Registry::of(stream.context()));
-  if (runtime.port() == &fabric.port()) return;
+  if (runtime.port() == &port) return;
   fail_argument(
       "the runtime of stream '{}' is not in the fabric of the {}: set "
       "weir_runtime_options.fabric",

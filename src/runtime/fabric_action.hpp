@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "fabric/port.hpp"
-#include "runtime/fabric.hpp"
 #include "runtime/staging_pool.hpp"
 #include "stream/completion_listener.hpp"
 
@@ -82,8 +81,8 @@ class FabricAction {
   std::vector<std::unique_ptr<StagingPool::Use>> taken_;
 };
 
-/// Throws Error unless the runtime of the stream is in this fabric. `what` names the object of the
-/// fabric.
-void check_same_fabric(const Stream& stream, const Fabric& fabric, const char* what);
+/// Throws Error unless the runtime of the stream is in the fabric of this port. `what` names the
+/// object of the fabric.
+void check_same_fabric(const Stream& stream, const Port& port, const char* what);
 
 }  // namespace weir::rt

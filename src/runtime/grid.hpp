@@ -1,12 +1,14 @@
 // The public handles of grids and halos.
 #pragma once
 
+#include <functional>
+
 #include <weir/grid.h>
 
 #include "base/handle.hpp"
 #include "grid/grid.hpp"
 #include "grid/halo.hpp"
-#include "runtime/fabric.hpp"
+#include "runtime/owned_list.hpp"
 
 struct weir_grid final : weir::rt::Handle<weir_grid> {
   static constexpr const char* kNoun = "grid";
@@ -18,14 +20,16 @@ struct weir_grid final : weir::rt::Handle<weir_grid> {
   const weir::rt::Partition partition;
 };
 
-/// Owned by its fabric, which destroys it when it is closed.
+/// Owned by the list of its fabric, which destroys it when it is closed.
 struct weir_halo final : weir::rt::Handle<weir_halo> {
   static constexpr const char* kNoun = "halo";
-  weir_halo(weir::rt::Fabric& owner, const std::function<weir::rt::HaloRequest()>& read)
-      : fabric(owner), halo(owner.halo_hub(), read) {}
+  weir_halo(weir::rt::OwnedList<weir_halo>& list, weir::rt::GroupHub& hub,
+            const std::function<weir::rt::HaloRequest()>& read)
+      : owner(list), port(hub.port()), halo(hub, read) {}
 
   const char* name() const noexcept { return kNoun; }
 
-  weir::rt::Fabric& fabric;
+  weir::rt::OwnedList<weir_halo>& owner;
+  weir::rt::Port& port;
   weir::rt::Halo halo;
 };

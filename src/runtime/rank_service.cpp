@@ -12,7 +12,7 @@
 #include "backends/rank/rank_wire.hpp"
 #include "kernels/builtin.hpp"
 #include "runtime/backends.hpp"
-#include "runtime/runtime.hpp"
+#include "stream/context.hpp"
 
 namespace weir::rt {
 
@@ -20,7 +20,7 @@ namespace {
 
 class Host final : public RankHost {
  public:
-  explicit Host(Runtime& runtime) : runtime_(runtime), backends_(make_backends()) {}
+  explicit Host(const Context& runtime) : runtime_(runtime), backends_(make_backends()) {}
 
   std::unique_ptr<Device> open(const std::string& specification) override {
     auto devices = open_devices(specification, runtime_.machine(), backends_);
@@ -50,18 +50,18 @@ class Host final : public RankHost {
   void expect_kernel(const std::string& name) override { runtime_.kernels().find(name); }
 
  private:
-  Runtime& runtime_;
+  const Context& runtime_;
   std::vector<std::unique_ptr<Backend>> backends_;
 };
 
 }  // namespace
 
-void serve_rank(Runtime& runtime, Port& port) {
+void serve_rank(const Context& runtime, Port& port) {
   Host host(runtime);
   RankServer(port, host).serve();
 }
 
-void check_ranks_know(Runtime& runtime) {
+void check_ranks_know(const Context& runtime) {
   const std::vector<std::string> names = runtime.kernels().names();
   std::set<Rank> asked;
   for (std::size_t i = 0; i < runtime.domain_count(); ++i) {

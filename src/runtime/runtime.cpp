@@ -1,19 +1,20 @@
 #include "runtime/runtime.hpp"
 
+#include <cstddef>
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/config.hpp"
 #include "base/local_rank.hpp"
 #include "base/log.hpp"
 #include "base/sys.hpp"
-#include "graph/graph.hpp"
-#include "pipeline/pipeline.hpp"
+#include "base/threads.hpp"
 #include "runtime/backends.hpp"
-#include "share/share.hpp"
-#include "tasks/queue.hpp"
 #include "trace/export.hpp"
 
 namespace weir::rt {
@@ -68,6 +69,46 @@ std::string next_trace_path() {
   return number == 1 ? path : with_words(path, fmt::format(".{}", number));
 }
 
+/// The runtimes that the program has not destroyed. When the process exits, each of them logs its
+/// unreported failures.
+class LiveRuntimes {
+ public:
+  /// Never destroyed, because a runtime may outlive static objects.
+  static LiveRuntimes& get() noexcept {
+    alignas(LiveRuntimes) static std::byte room[sizeof(LiveRuntimes)];
+    static LiveRuntimes& all = *new (room) LiveRuntimes;
+    return all;
+  }
+
+  /// Without memory for it, the process exits without a report of the runtime.
+  void add(Runtime& runtime) noexcept try {
+    const sys::Lock lock(mutex_);
+    runtimes_.insert(runtimes_.begin(), &runtime);
+  } catch (...) {
+  }
+  /// Waits until an exiting process has logged.
+  void remove(Runtime& runtime) noexcept {
+    const sys::Lock lock(mutex_);
+    std::erase(runtimes_, &runtime);
+  }
+
+ private:
+  LiveRuntimes() : process_(getpid()) {
+    static_cast<void>(std::atexit([] { get().report(); }));
+  }
+
+  /// Does nothing in a forked child: other threads may have held locks.
+  void report() noexcept {
+    if (getpid() != process_) return;
+    const sys::Lock lock(mutex_);
+    for (Runtime* const runtime : runtimes_) runtime->report_unreported();
+  }
+
+  const pid_t process_;
+  sys::Mutex mutex_;
+  std::vector<Runtime*> runtimes_ WEIR_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
 Runtime::Runtime(const weir_runtime_options& options)
@@ -77,7 +118,6 @@ Runtime::Runtime(const weir_runtime_options& options)
       backends_(make_backends(fabric_.port())) {
   config::check_values();
   for (const auto& backend : backends_) add_backend_kind(backend->kind());
-  before_destruction_ = [this](weir_buffer& buffer) { release_from_queues(buffer); };
   for (auto& device : open_wanted(options, domain_list_, machine(), backends_)) {
     const std::size_t index = domains_.size();
     Owned<weir_domain> made(new weir_domain(*this, index, std::move(device), retry));
@@ -98,28 +138,20 @@ Runtime::Runtime(const weir_runtime_options& options)
   }
   trace_path_ = next_trace_path();
   if (!trace_path_.empty()) recorder().start(0);
-  if (watched()) watchdog_ = std::make_unique<Watchdog>(*this, watchdog_limit_ns());
-  live_.begin(*this);
+  if (watched()) watchdog_ = std::make_unique<Watchdog>(*this, port(), watchdog_limit_ns());
+  LiveRuntimes::get().add(*this);
 }
 
 Runtime::~Runtime() {
-  live_.end();
+  LiveRuntimes::get().remove(*this);
   const std::int64_t deadline = sys::deadline_after(shutdown_timeout_ns_);
   reaper().stop(deadline);
-  while (!pipelines_.empty()) destroy_pipeline(pipelines_.back().get());
-  while (!queues_.empty()) {
-    queues_.back()->finish_or_cancel(time_until(deadline));
-    destroy_queue(queues_.back().get());
-  }
-  while (!shares_.empty()) {
-    shares_.back()->finish_or_cancel(time_until(deadline));
-    destroy_share(shares_.back().get());
-  }
+  end_work(deadline);
   shut_down(deadline);
   reaper().join();
   watchdog_.reset();
   wait_until_no_owners();  // also of streams that the watchdog has queried
-  while (!graphs_.empty()) destroy_graph(graphs_.back().get());
+  destroy_graphs();
   write_requested_trace();
   report_unreported();
   clear();

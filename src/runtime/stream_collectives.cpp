@@ -153,7 +153,7 @@ const char* name_of(weir_collective_kind kind) noexcept {
 
 weir_event enqueue_collective(Stream& stream, weir_communicator& group,
                               const weir_collective& collective) {
-  check_same_fabric(stream, group.fabric(), "communicator");
+  check_same_fabric(stream, group.fabric().port(), "communicator");
   Call call = check_call(collective, {group.rank(), group.size()});
   std::vector<Area> areas;
   for (const Used& used : call.used) areas.push_back(used.area);

@@ -15,7 +15,7 @@ class StreamHalo final : public Halo::Step, public CompletionListener {
   StreamHalo(Context& context, weir_halo& halo)
       : CompletionListener(context.listeners()),
         halo_(halo.halo),
-        completion_(context, halo.fabric.port()) {}
+        completion_(context, halo.port) {}
 
   static weir_status start(const weir_external_call* started) {
     StreamHalo& own = *static_cast<StreamHalo*>(started->payload);
@@ -42,7 +42,7 @@ class StreamHalo final : public Halo::Step, public CompletionListener {
 }  // namespace
 
 weir_event enqueue_halo(Stream& stream, weir_halo& halo, std::span<const weir_operand> operands) {
-  check_same_fabric(stream, halo.fabric, "halo");
+  check_same_fabric(stream, halo.port, "halo");
   auto step = std::make_unique<StreamHalo>(stream.context(), halo);
   weir_external external = WEIR_EXTERNAL_INIT;
   external.start = StreamHalo::start;

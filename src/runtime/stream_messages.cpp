@@ -61,7 +61,7 @@ class StreamMessage final : public TaggedMessages::Operation, public CompletionL
 
 weir_event enqueue_message(Stream& stream, weir_communicator& group,
                            const StreamMessageRequest& request) {
-  check_same_fabric(stream, group.fabric(), "communicator");
+  check_same_fabric(stream, group.fabric().port(), "communicator");
   if (request.peer >= group.size()) {
     fail_argument("there is no rank {} in the group: it has the ranks 0 to {}", request.peer,
                   group.size() - 1);

@@ -52,7 +52,7 @@ class StreamOneSided final : public Completion, public CompletionListener {
 
 weir_event enqueue_one_sided(Stream& stream, weir_window& window,
                              const StreamOneSidedRequest& request) {
-  check_same_fabric(stream, window.fabric(), "window");
+  check_same_fabric(stream, window.fabric().port(), "window");
   const weir_buffer& buffer = weir_buffer::check(request.buffer);
   const Region region = make_region(request.region, buffer.bytes(), buffer.name().c_str());
   window.check_range(request.rank, request.offset, region.bytes());

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/local_rank.hpp"
+#include "fabric/port.hpp"
 #include "pipeline/pipeline.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/work_registry.hpp"
 #include "tasks/queue.hpp"
 
 namespace weir::rt {
@@ -21,8 +22,7 @@ constexpr std::int64_t kAnswerNs = 200'000'000;
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 /// Returns "rank 1: " if there are other ranks, else "".
-std::string speaker(const Runtime& runtime) {
-  const Port* const port = runtime.port();
+std::string speaker(const Port* port) {
   if (port == nullptr || port->ranks() == 1) return rank_prefix();
   return fmt::format("rank {}: ", port->rank());
 }
@@ -83,7 +83,7 @@ void add_stream(std::string& text, const Stream& stream, const StreamReport* rep
   }
 }
 
-std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_ns) {
+std::string actions_of(WorkRegistry& runtime, const Owners& owners, std::int64_t for_ns) {
   const Streams& streams = owners.streams;
   std::vector<std::shared_ptr<StreamReport>> reports(streams.size());
   std::uint64_t in_flight = 0;
@@ -107,8 +107,11 @@ std::string actions_of(Runtime& runtime, const Owners& owners, std::int64_t for_
 
 }  // namespace
 
-Watchdog::Watchdog(Runtime& runtime, std::int64_t limit_ns)
-    : runtime_(runtime), limit_ns_(limit_ns), thread_("weir watchdog", [this] { watch(); }) {}
+Watchdog::Watchdog(WorkRegistry& runtime, const Port* port, std::int64_t limit_ns)
+    : runtime_(runtime),
+      port_(port),
+      limit_ns_(limit_ns),
+      thread_("weir watchdog", [this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
   sys::Lock lock(mutex_);
@@ -154,12 +157,12 @@ void Watchdog::check(std::int64_t now_ns) {
   if (reported_ || now_ns - moved_ns_ < limit_ns_) return;
   reported_ = true;
   try {
-    const std::string text = "weir: " + speaker(runtime_) + report(now_ns - moved_ns_);
+    const std::string text = "weir: " + speaker(port_) + report(now_ns - moved_ns_);
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "weir: %snothing ends any more; the report failed: %s\n",
-                 speaker(runtime_).c_str(), error.what());
+                 speaker(port_).c_str(), error.what());
   }
 }
 

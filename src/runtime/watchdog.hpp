@@ -9,7 +9,8 @@
 
 namespace weir::rt {
 
-class Runtime;
+class Port;
+class WorkRegistry;
 
 /// Prints a report on standard error, once for each standstill: when actions, tasks or a pipeline
 /// are incomplete and nothing of the runtime has completed for a time. The report says what runs
@@ -22,8 +23,8 @@ class Watchdog {
   /// Maximum number of actions of a stream, or deferred tasks of a queue, in a report.
   static constexpr std::size_t kListed = StreamReport::kMostLines;
 
-  /// Throws Error if it cannot start a thread.
-  Watchdog(Runtime& runtime, std::int64_t limit_ns);
+  /// `port` is null without a fabric. Throws Error if it cannot start a thread.
+  Watchdog(WorkRegistry& runtime, const Port* port, std::int64_t limit_ns);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
@@ -33,7 +34,8 @@ class Watchdog {
   void check(std::int64_t now_ns);
   std::string report(std::int64_t for_ns) const;
 
-  Runtime& runtime_;
+  WorkRegistry& runtime_;
+  const Port* const port_;
   const std::int64_t limit_ns_;
   std::uint64_t completed_ = 0;  // sum of completions at the last check
   std::int64_t moved_ns_ = 0;    // time of the last change

@@ -64,8 +64,6 @@ EXCEPTIONS = {
 # with its reason. The check fails on any other circle, and on a set that is larger than its circle.
 CIRCLES = {
     "backends/rank: rank_device rank_place": "a device makes places, which use its connection",
-    "runtime: conveyor fabric grid live_runtime rank_service runtime watchdog":
-        "a runtime pins its fabric, whose objects use runtimes",
 }
 
 # Headers of others -> the only layers that may include them.

@@ -1,5 +1,7 @@
-// Task queues, graphs, shares and pipelines of a runtime.
+#include "runtime/work_registry.hpp"
+
 #include <algorithm>
+#include <list>
 #include <optional>
 #include <utility>
 
@@ -8,15 +10,21 @@
 #include "base/thread_role.hpp"
 #include "graph/graph.hpp"
 #include "pipeline/pipeline.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/fabric.hpp"
 #include "share/share.hpp"
 #include "tasks/queue.hpp"
 
 namespace weir::rt {
 
+WorkRegistry::WorkRegistry() {
+  before_destruction_ = [this](weir_buffer& buffer) { release_from_queues(buffer); };
+}
+
+WorkRegistry::~WorkRegistry() = default;
+
 // ---- Task queues -------------------------------------------------------------------------------
 
-weir_queue* Runtime::create_queue(const weir_queue_options& options) {
+weir_queue* WorkRegistry::create_queue(const weir_queue_options& options) {
   const std::uint64_t serial = next_serial();  // of no stream: its events are those of the tasks
   {
     sys::Lock lock(mutex_);
@@ -30,7 +38,7 @@ weir_queue* Runtime::create_queue(const weir_queue_options& options) {
   return handle;
 }
 
-void Runtime::destroy_queue(weir_queue* queue) noexcept {
+void WorkRegistry::destroy_queue(weir_queue* queue) noexcept {
   if (destroyed_elsewhere(queue, [this](weir_queue* dead) { destroy_queue(dead); })) return;
   Owned<weir_queue> dead;
   {
@@ -45,18 +53,18 @@ void Runtime::destroy_queue(weir_queue* queue) noexcept {
   dead.reset();
 }
 
-void Runtime::add_policy(const weir_policy_options& options) {
+void WorkRegistry::add_policy(const weir_policy_options& options) {
   sys::Lock lock(mutex_);
   policies_.add(options);
 }
 
-std::unique_ptr<Policy> Runtime::make_policy(const std::string& name) {
+std::unique_ptr<Policy> WorkRegistry::make_policy(const std::string& name) {
   sys::Lock lock(mutex_);
   return policies_.make(name);
 }
 
 /// All queues.
-Pinned<weir_queue> Runtime::pin_queues() {
+Pinned<weir_queue> WorkRegistry::pin_queues() {
   std::vector<weir_queue*> all;
   const sys::Lock lock(mutex_);
   all.reserve(queues_.size());
@@ -64,12 +72,12 @@ Pinned<weir_queue> Runtime::pin_queues() {
   return {mutex_, queue_unpinned_, std::move(all)};
 }
 
-void Runtime::with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use) {
+void WorkRegistry::with_queues(const std::function<void(const std::vector<weir_queue*>&)>& use) {
   const Pinned<weir_queue> all = pin_queues();
   use(all.list());
 }
 
-void Runtime::release_from_queues(weir_buffer& buffer) {
+void WorkRegistry::release_from_queues(weir_buffer& buffer) {
   const Pinned<weir_queue> all = pin_queues();
   for (weir_queue* queue : all.list()) queue->release(buffer);
 }
@@ -103,47 +111,38 @@ Graph::Target target_of(weir_stream* stream) {
 
 }  // namespace
 
-weir_graph* Runtime::create_graph(const weir_graph_options& options) {
+weir_graph* WorkRegistry::create_graph(const weir_graph_options& options) {
+  std::list<Owned<weir_graph>> made(1);
   std::string name;
   const weir_kernel* kernel = nullptr;
   {
-    sys::Lock lock(mutex_);
+    const sys::Lock lock(mutex_);
     ++graphs_made_;
     name = options.name != nullptr ? options.name : fmt::format("graph {}", graphs_made_);
-    graphs_.reserve(graphs_.size() + 1);
     if (graph_kernel_ == nullptr) graph_kernel_ = &Graph::add_kernel(*this);
     kernel = graph_kernel_;
   }
   Graph::Target target =
       options.queue != nullptr ? target_of(options.queue) : target_of(options.stream);
-  Owned<weir_graph> graph(
+  made.front().reset(
       new weir_graph(std::move(name), std::move(target), *kernel, options.record_only));
-  weir_graph* const handle = graph.get();
-  sys::Lock lock(mutex_);
-  graphs_.push_back(std::move(graph));
-  return handle;
+  return graphs_.add(std::move(made));
 }
 
-void Runtime::destroy_graph(weir_graph* graph) noexcept {
+void WorkRegistry::destroy_graph(weir_graph* graph) noexcept {
   if (destroyed_elsewhere(graph, [this](weir_graph* dead) { destroy_graph(dead); })) return;
-  Owned<weir_graph> dead;  // destroyed after the lock is released
-  sys::Lock lock(mutex_);
-  const auto found = std::find_if(graphs_.begin(), graphs_.end(),
-                                  [graph](const auto& owned) { return owned.get() == graph; });
-  if (found == graphs_.end()) return;
-  dead = std::move(*found);
-  graphs_.erase(found);
+  graphs_.destroy(graph);
 }
 
 // ---- Shares -------------------------------------------------------------------------------------
 
-weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqueue enqueue) {
+weir_share* WorkRegistry::create_share(const weir_share_options& options, Share::Enqueue enqueue) {
+  std::list<Owned<weir_share>> made(1);
   std::string name;
   {
-    sys::Lock lock(mutex_);
+    const sys::Lock lock(mutex_);
     ++shares_made_;
     name = options.name != nullptr ? options.name : fmt::format("share {}", shares_made_);
-    shares_.reserve(shares_.size() + 1);
   }
   std::optional<ShareGroup::Services> services;
   if (options.fabric != nullptr) {
@@ -155,58 +154,53 @@ weir_share* Runtime::create_share(const weir_share_options& options, Share::Enqu
   Owned<weir_share> share(
       new weir_share(*this, options, std::move(name), std::move(enqueue), join));
   share->start();
-  weir_share* const handle = share.get();
-  sys::Lock lock(mutex_);
-  shares_.push_back(std::move(share));
-  return handle;
+  made.front() = std::move(share);
+  return shares_.add(std::move(made));
 }
 
-void Runtime::destroy_share(weir_share* share) noexcept {
+void WorkRegistry::destroy_share(weir_share* share) noexcept {
   if (destroyed_elsewhere(share, [this](weir_share* dead) { destroy_share(dead); })) return;
-  Owned<weir_share> dead;  // destroyed after the lock is released
-  sys::Lock lock(mutex_);
-  const auto found = std::find_if(shares_.begin(), shares_.end(),
-                                  [share](const auto& owned) { return owned.get() == share; });
-  if (found == shares_.end()) return;
-  dead = std::move(*found);
-  shares_.erase(found);
+  shares_.destroy(share);
 }
 
 // ---- Pipelines ---------------------------------------------------------------------------------
 
-weir_pipeline* Runtime::create_pipeline(const weir_pipeline_options& options) {
-  std::uint64_t number = 0;
-  {
-    sys::Lock lock(mutex_);
-    number = pipelines_made_++;
-    pipelines_.reserve(pipelines_.size() + 1);
-  }
+weir_pipeline* WorkRegistry::create_pipeline(const weir_pipeline_options& options) {
+  std::list<Owned<weir_pipeline>> made(1);
+  sys::Lock lock(mutex_);
+  const std::uint64_t number = pipelines_made_++;
+  lock.unlock();
   const std::string name =
       options.name != nullptr ? options.name : fmt::format("pipeline {}", number);
-  Owned<weir_pipeline> pipeline(new weir_pipeline(*this, batches_, name, options));
-  weir_pipeline* const handle = pipeline.get();
-  sys::Lock lock(mutex_);
-  pipelines_.push_back(std::move(pipeline));
-  return handle;
+  made.front().reset(new weir_pipeline(*this, batches_, name, options));
+  return pipelines_.add(std::move(made));
 }
 
-void Runtime::destroy_pipeline(weir_pipeline* pipeline) noexcept {
+void WorkRegistry::destroy_pipeline(weir_pipeline* pipeline) noexcept {
   if (destroyed_elsewhere(pipeline, [this](weir_pipeline* dead) { destroy_pipeline(dead); }))
     return;
-  Owned<weir_pipeline> dead;
-  {
-    sys::Lock lock(mutex_);
-    const auto found = std::find_if(pipelines_.begin(), pipelines_.end(),
-                                    [&](const auto& owned) { return owned.get() == pipeline; });
-    if (found == pipelines_.end()) return;
-    dead = std::move(*found);
-    pipelines_.erase(found);
-  }
+  pipelines_.destroy(pipeline);
 }
 
 // ---- All ---------------------------------------------------------------------------------------
 
-WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
+void WorkRegistry::end_work(std::int64_t deadline_ns) noexcept {
+  while (weir_pipeline* const last = pipelines_.last()) destroy_pipeline(last);
+  while (!queues_.empty()) {
+    queues_.back()->finish_or_cancel(time_until(deadline_ns));
+    destroy_queue(queues_.back().get());
+  }
+  while (weir_share* const last = shares_.last()) {
+    last->finish_or_cancel(time_until(deadline_ns));
+    destroy_share(last);
+  }
+}
+
+void WorkRegistry::destroy_graphs() noexcept {
+  while (weir_graph* const last = graphs_.last()) destroy_graph(last);
+}
+
+WaitResult WorkRegistry::synchronize_all(std::int64_t timeout_ns) {
   if (NoWaitScope::active()) fail(WEIR_STATUS_BUSY, "a kernel or callback must not synchronise");
   const std::int64_t deadline = sys::deadline_after(timeout_ns);
   const auto remaining = [&] { return time_until(deadline); };
@@ -224,13 +218,10 @@ WaitResult Runtime::synchronize_all(std::int64_t timeout_ns) {
   return first.status == WEIR_STATUS_OK ? result : first;
 }
 
-void Runtime::report_unreported() noexcept {
-  {
-    sys::Lock lock(mutex_);
-    for (const auto& pipeline : pipelines_) pipeline->report_unreported();
-    for (const auto& queue : queues_) queue->report_unreported();
-    for (const auto& share : shares_) share->report_unreported();
-  }
+void WorkRegistry::report_unreported() noexcept {
+  pipelines_.each([](weir_pipeline& pipeline) { pipeline.report_unreported(); });
+  each_queue([](weir_queue& queue) { queue.report_unreported(); });
+  shares_.each([](weir_share& share) { share.report_unreported(); });
   report_unreported_streams();
 }
 
