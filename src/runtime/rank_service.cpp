@@ -66,11 +66,13 @@ void check_ranks_know(const Context& runtime) {
   std::set<Rank> asked;
   for (std::size_t i = 0; i < runtime.domain_count(); ++i) {
     const auto* const device = dynamic_cast<const RankDevice*>(&runtime.domain(i)->device());
-    if (device == nullptr || !asked.insert(device->rank()).second) continue;
+    if (device == nullptr || !asked.insert(device->connection().rank()).second) continue;
     const auto fill = [&](WireWriter& message) {
       for (const std::string& name : names) message.put(std::string_view(name));
     };
-    device->client().ask(device->rank(), RankMessageKind::check_kernels, fill, [](WireReader&) {});
+    const RankConnection& connection = device->connection();
+    connection.client().ask(connection.rank(), RankMessageKind::check_kernels, fill,
+                            [](WireReader&) {});
   }
 }
 

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "backends/rank/rank_client.hpp"
+#include "backends/rank/rank_connection.hpp"
+#include "backends/rank/rank_place.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
-
-class RankPlace;
 
 /// Its memory, places and jobs are in the process of that rank, which resolves dependences.
 /// Allocations are asynchronous: a job whose memory could not be allocated reports it.
@@ -21,13 +20,10 @@ class RankDevice final : public Device {
   /// Opens `specification` on the rank. Throws Error.
   RankDevice(std::string name, std::shared_ptr<RankClient> client, Rank rank,
              const std::string& specification);
-  ~RankDevice() override;
 
-  RankClient& client() const noexcept { return *client_; }
-  Rank rank() const noexcept { return rank_; }
-  std::uint32_t number() const noexcept { return number_; }
+  const RankConnection& connection() const noexcept { return connection_; }
 
-  const DeviceInfo& info() const noexcept override { return facts_.info; }
+  const DeviceInfo& info() const noexcept override { return info_; }
   // These do not wait for room to send their message: Residency calls them under its lock.
   Memory allocate(std::size_t bytes) override;
   void release(Memory& memory) noexcept override;
@@ -39,42 +35,22 @@ class RankDevice final : public Device {
   bool poll() noexcept override;
   void end_polling() noexcept override;
 
-  /// Adds a place for poll() to serve.
-  void add_place(RankPlace& place);
-  /// When it returns, no thread is in poll() of the place.
-  void remove_place(RankPlace& place) noexcept;
-
-  /// Sends the kernel of a job to the rank, once per kernel. Throws Error.
-  void define(const Job& job);
-  /// Makes an end in host memory accessible to the rank through a window, which the caller
-  /// withdraws. Throws Error.
-  RankCopyEnd lend(const CopyEnd& end) const;
-  /// Describes an end in this device's memory.
-  RankCopyEnd near_end(const CopyEnd& end) const noexcept;
-
  private:
-  RankPlace* pin(std::size_t index) noexcept;
+  /// Whether its memory can be accessed by other ranks.
+  bool is_direct() const noexcept { return connection_.facts().direct; }
   std::uint32_t take_instance();
   void give_instance(std::uint32_t instance) noexcept;
   void start_copy(const CopyJob& job);
   RankCopyEnd end_of(const CopyEnd& end) const;
 
-  const std::shared_ptr<RankClient> client_;
-  const Rank rank_;
-  const std::uint32_t number_;
-  RankDeviceFacts facts_;
+  RankConnection connection_;
+  DeviceInfo info_;
+  RankPlaces places_;
 
   sys::Mutex mutex_;  // not held while sending: a thread that waits for room may release memory
   std::vector<std::uint32_t> free_
       WEIR_GUARDED_BY(mutex_);  ///< numbers of freed instances; capacity for all
   std::uint32_t instances_ WEIR_GUARDED_BY(mutex_) = 0;
-
-  sys::Mutex listing_;  // held briefly
-  std::vector<RankPlace*> places_ WEIR_GUARDED_BY(listing_);
-
-  // also held while sending, so that jobs follow the definition
-  sys::Mutex defining_;
-  std::vector<bool> defined_ WEIR_GUARDED_BY(defining_);  ///< by kernel number
 };
 
 }  // namespace weir::rt

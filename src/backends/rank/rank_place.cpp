@@ -2,33 +2,34 @@
 
 #include <utility>
 
-#include "backends/rank/rank_device.hpp"
 #include "base/config.hpp"
 #include "base/thread_role.hpp"
 
 namespace weir::rt {
 
-RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed& feed)
-    : device_(device),
+RankPlace::RankPlace(RankConnection& connection, RankPlaces& places, const PlaceRequest& request,
+                     PlaceFeed& feed)
+    : connection_(connection),
+      places_(places),
       feed_(feed),
-      number_(device.client().next_number()),
+      number_(connection.client().next_number()),
       spin_ns_(config::spin_ns()),
-      clock_ahead_ns_(device.client().clock_ahead_ns(device.rank())),
+      clock_ahead_ns_(connection.client().clock_ahead_ns(connection.rank())),
       batch_(RankMessageKind::jobs, number_) {
   batch_start_ = batch_.bytes().size();
-  RankClient& client = device.client();
-  client.add_place(number_, device.rank(), *this);
+  RankClient& client = connection.client();
+  client.add_place(number_, connection.rank(), *this);
   try {
     client.ask(
-        device.rank(), RankMessageKind::open_place,
+        connection.rank(), RankMessageKind::open_place,
         [&](WireWriter& message) {
-          message.put(device.number(), number_, request.name,
+          message.put(connection.number(), number_, request.name,
                       static_cast<std::uint32_t>(request.cores.size()));
           for (const unsigned core : request.cores) message.put(core);
         },
         [](WireReader&) {});
     thread_.emplace(request.name, [this] { serve(); });
-    device_.add_place(*this);
+    places_.add(*this);
   } catch (...) {
     close();
     throw;
@@ -36,7 +37,7 @@ RankPlace::RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed&
 }
 
 RankPlace::~RankPlace() {
-  device_.remove_place(*this);
+  places_.remove(*this);
   close();
 }
 
@@ -45,10 +46,9 @@ void RankPlace::close() noexcept {
   end_park();
   parking_.unpark_all();
   thread_.reset();
-  device_.client().remove_place(number_);
+  connection_.client().remove_place(number_);
   try {
-    const WireWriter message(RankMessageKind::close_place, number_);
-    device_.client().post(device_.rank(), message);
+    connection_.post(WireWriter(RankMessageKind::close_place, number_));
   } catch (...) {  // a lost rank has no places
   }
 }
@@ -63,7 +63,7 @@ void RankPlace::serve() noexcept {
       if (jobs_.first() == first) ask();  // pollers may poll again and again without ever sleeping
       continue;
     }
-    device_.client().port().progress();
+    connection_.port().progress();
     if (!pass().any()) idle();
   }
 }
@@ -143,7 +143,7 @@ bool RankPlace::hand_out() noexcept {
 void RankPlace::send_batch() {
   if (batch_.bytes().size() == batch_start_) return;
   asked_.store(false);
-  device_.client().post(device_.rank(), batch_);
+  connection_.post(batch_);
   batch_.cut(batch_start_);
 }
 
@@ -159,8 +159,7 @@ bool RankPlace::ask() {
   if (!owes_request()) return true;
   if (!try_serve()) return false;
   try {
-    if (!completions_.failed() && !asked_.exchange(true))
-      device_.client().post(device_.rank(), batch_);
+    if (!completions_.failed() && !asked_.exchange(true)) connection_.post(batch_);
   } catch (...) {
     abandon(current_exception_outcome(WEIR_STATUS_INTERNAL));
   }
@@ -170,7 +169,7 @@ bool RankPlace::ask() {
 
 void RankPlace::write(Slot& slot) {
   const Job& job = slot.job;
-  if (!job.is_copy) device_.define(job);
+  if (!job.is_copy) connection_.define(job);
   const bool named = !job.is_copy && std::string_view(job.call.name) != job.kernel;
   const unsigned flags = (job.is_copy ? kJobCopies : 0) | (job.parallel ? kJobParallel : 0) |
                          (job.brief ? kJobBrief : 0) | (job.timed ? kJobTimed : 0) |
@@ -200,11 +199,11 @@ void RankPlace::write_call(const Job& job) {
 void RankPlace::write_copy(Slot& slot) {
   for (const CopyEnd* end : {&slot.job.from, &slot.job.to}) {
     if (end->device == nullptr) {
-      const RankCopyEnd lent = device_.lend(*end);
+      const RankCopyEnd lent = connection_.lend(*end);
       slot.window = lent.window;
       batch_.put(lent);
     } else {
-      batch_.put(device_.near_end(*end));
+      batch_.put(connection_.near_end(*end));
     }
   }
 }
@@ -213,7 +212,7 @@ void RankPlace::write_copy(Slot& slot) {
 
 void RankPlace::done(WireReader& message) {
   completions_.read(message);
-  if (!device_.client().port().on_own_thread()) parking_.unpark_one();
+  if (!connection_.port().on_own_thread()) parking_.unpark_one();
 }
 
 /// Returns completed jobs here, which spares the place's thread a wake-up. Wakes the thread if
@@ -233,7 +232,7 @@ void RankPlace::on_rank_lost(const Outcome& why) noexcept {
 /// must not be notified that their memory is free.
 void RankPlace::abandon(Outcome why) noexcept {
   const char* const because = why.message.c_str();
-  device_.client().port().drop(device_.rank(), "cannot be sent jobs: ", because);
+  connection_.port().drop(connection_.rank(), "cannot be sent jobs: ", because);
   completions_.end(std::move(why));
   parking_.unpark_one();
 }
@@ -258,7 +257,7 @@ bool RankPlace::take_back() noexcept {
 void RankPlace::fail_job(Slot& slot) noexcept { give_back(slot, completions_.failure()); }
 
 void RankPlace::give_back(Slot& slot, Outcome outcome) noexcept {
-  if (slot.window) device_.client().port().withdraw(*std::exchange(slot.window, std::nullopt));
+  if (slot.window) connection_.port().withdraw(*std::exchange(slot.window, std::nullopt));
   if (slot.job.timed && slot.job.ended_ns == 0) {  // the job has not run
     slot.job.started_ns = slot.job.ended_ns = sys::now_ns();
   }
@@ -277,17 +276,39 @@ bool RankPlace::has_work() const noexcept {
 void RankPlace::idle() noexcept {
   const std::int64_t until = sys::now_ns() + spin_ns_;
   while (sys::now_ns() < until) {
-    if (!device_.client().port().progress()) sys::pause();
+    if (!connection_.port().progress()) sys::pause();
     if (has_work() || polls_.load(std::memory_order_relaxed) != polls_seen_) return;
   }
   if (!ask()) return;
   parking_.prepare();
-  device_.client().port().about_to_block();
+  connection_.port().about_to_block();
   if (has_work() || owes_request()) {
     parking_.cancel();
   } else {
     parking_.park();
   }
+}
+
+// ---- The places of a device --------------------------------------------------------------------
+
+void RankPlaces::add(RankPlace& place) {
+  const sys::Lock lock(mutex_);
+  places_.push_back(&place);
+}
+
+void RankPlaces::remove(RankPlace& place) noexcept {
+  {
+    const sys::Lock lock(mutex_);
+    std::erase(places_, &place);
+  }
+  place.wait_for_pins();
+}
+
+RankPlace* RankPlaces::pin(std::size_t index) noexcept {
+  const sys::Lock lock(mutex_);
+  if (index >= places_.size()) return nullptr;
+  places_[index]->pin();
+  return places_[index];
 }
 
 }  // namespace weir::rt

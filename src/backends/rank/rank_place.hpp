@@ -9,23 +9,24 @@
 #include "backend/backend.hpp"
 #include "backend/job_queue.hpp"
 #include "backend/job_window.hpp"
-#include "backends/rank/rank_client.hpp"
 #include "backends/rank/rank_completions.hpp"
+#include "backends/rank/rank_connection.hpp"
 #include "base/parking.hpp"
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
 
 namespace weir::rt {
 
-class RankDevice;
+class RankPlaces;
 
 /// Takes jobs from the feed, sends them to the rank within a bounded window, and returns those that
 /// the rank reports complete. The rank resolves the dependences. Waiting threads do this work, and
 /// the thread of the place when none polls.
 class RankPlace final : public PlaceDriver, private RankPlaceSink {
  public:
-  /// Throws Error.
-  RankPlace(RankDevice& device, const PlaceRequest& request, PlaceFeed& feed);
+  /// Adds itself to `places`. Throws Error.
+  RankPlace(RankConnection& connection, RankPlaces& places, const PlaceRequest& request,
+            PlaceFeed& feed);
   ~RankPlace() override;
 
   void wake() noexcept override {
@@ -80,7 +81,8 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   bool has_work() const noexcept;
   void idle() noexcept;
 
-  RankDevice& device_;
+  RankConnection& connection_;
+  RankPlaces& places_;
   PlaceFeed& feed_;
   const std::uint32_t number_;
   const std::int64_t spin_ns_;
@@ -103,6 +105,29 @@ class RankPlace final : public PlaceDriver, private RankPlaceSink {
   sys::Atomic<std::uint32_t> parked_{0};  ///< the thread is, while others poll
   sys::Atomic<bool> stopping_{false};
   std::optional<sys::Thread> thread_;
+};
+
+/// The places of a device, for threads that poll them. Any thread.
+class RankPlaces {
+ public:
+  void add(RankPlace& place);
+  /// When it returns, no thread is in poll() of the place.
+  void remove(RankPlace& place) noexcept;
+  /// Calls visit(place) for all places. No place is destroyed while visit() uses it.
+  template <class Visit>
+  void each(const Visit& visit) noexcept {
+    for (std::size_t index = 0; RankPlace* const place = pin(index); ++index) {
+      visit(*place);
+      place->unpin();
+    }
+  }
+
+ private:
+  /// Returns the place with that index and keeps it from being destroyed; null if there is none.
+  RankPlace* pin(std::size_t index) noexcept;
+
+  sys::Mutex mutex_;  // held briefly
+  std::vector<RankPlace*> places_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::rt
