@@ -236,10 +236,11 @@ static weir_status put_and_get(weir_fabric* fabric, void* payload) {
   double* part = NULL;
   (void)payload;
   barrier.scope = WEIR_SYNC_SCOPE_STREAM;
-  CHECK_OK(weir_window_create(fabric, NULL, 2 * packed.extent[0], SOON, &window));
+  CHECK_OK(weir_window_create(fabric, NULL, RANKS * packed.extent[0], SOON, &window));
   part = weir_window_memory(window);
   for (unsigned round = 0; round < ROUNDS; ++round) {
-    const size_t offset = (round % 2) * packed.extent[0];
+    /* the rank to the left may be RANKS - 1 rounds ahead */
+    const size_t offset = (round % RANKS) * packed.extent[0];
     const double* const arrived = part + offset / 8;
     own.in_data[FIXTURE_DOUBLES - 1] = -1;
     for (unsigned i = 0; i < FIXTURE_DOUBLES; ++i) own.out_data[i] = 100 * own.rank + i + round;
