@@ -11,12 +11,11 @@
 
 #include "base/error.hpp"
 #include "fabric/lost_ranks.hpp"
-#include "fabric/message_queues.hpp"
-#include "fabric/operation_queues.hpp"
 #include "fabric/port_barrier.hpp"
 #include "fabric/port_messages.hpp"
 #include "fabric/port_operations.hpp"
 #include "fabric/port_progress.hpp"
+#include "fabric/port_queues.hpp"
 #include "fabric/transport.hpp"
 #include "fabric/wait_registry.hpp"
 

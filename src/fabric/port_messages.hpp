@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include "fabric/message_queues.hpp"
 #include "fabric/port_progress.hpp"
+#include "fabric/port_queues.hpp"
 
 namespace weir::rt {
 

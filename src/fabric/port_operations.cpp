@@ -94,9 +94,7 @@ bool PortOperations::start_now(Operations& some) noexcept {
   {
     const PortProgress::ProgressLock progress_lock(progress_, std::try_to_lock);
     if (!progress_lock) return false;
-    queues_.take_submissions();
-    if (!some.empty()) queues_.add(some);
-    queues_.push();
+    queues_.start(some);
     if (!progress_lock.nested() && info_.shares_memory) happened = progress_.step();
     more = progress_.unfinished();
   }

@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/threads.hpp"
-#include "fabric/operation_queues.hpp"
 #include "fabric/port_progress.hpp"
+#include "fabric/port_queues.hpp"
 
 namespace weir::rt {
 

@@ -12,8 +12,7 @@
 
 #include "base/thread_role.hpp"
 #include "base/threads.hpp"
-#include "fabric/message_queues.hpp"
-#include "fabric/operation_queues.hpp"
+#include "fabric/port_queues.hpp"
 #include "fabric/spin_limit.hpp"
 #include "fabric/transport.hpp"
 #include "fabric/wait_registry.hpp"
