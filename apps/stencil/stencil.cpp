@@ -71,8 +71,11 @@ weir::Kernel make_task_kernel(const weir::Runtime& runtime) {
       });
 }
 
-// What a value takes a core of an AMD EPYC, in virtual time that of a simulated host.
+// What a value, a task of five values and a result take a core of an AMD EPYC, in virtual time that
+// of a simulated host.
 constexpr double kValueNs = 4.9;
+constexpr double kTaskNs = 5.5;
+constexpr double kResultNs = 2.3;
 
 /// The columns of the matrix are the rows of the stencil: both are in a row in memory.
 template <class T>
@@ -245,7 +248,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
                        out.put({{x[i], x[i - 1], x[i + 1], (x - n)[i], (x + n)[i]}});
                      }
                    },
-                   {.ordered = true});
+                   {.ordered = true, .item_ns = kTaskNs * static_cast<double>(inner)});
     weir::KernelStageOptions options{.ordered = true};
     runner_.set_batches(options);
     pipeline.kernel("stencil", tasks, weir::into(values), kernel_, place_, options);
@@ -254,7 +257,7 @@ class StencilRun final : public Workload, public WatchedPipeline {
                      made[(next / inner + 1) * n + next % inner + 1] = value;
                      ++next;
                    },
-                   {.workers = 1});
+                   {.workers = 1, .item_ns = kResultNs});
   }
 
   Matrix<T> reference() const {
