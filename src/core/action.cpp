@@ -4,11 +4,20 @@
 
 namespace weir::rt {
 
-void Action::reserve_spill(std::size_t bytes) {
+/// Allocates memory for the arguments that do not fit into the action.
+void Action::spill(std::size_t of_operands, std::size_t others) {
+  const bool all = of_operands > kInlineBytes;
+  const std::size_t bytes = all ? of_operands + others : others;
   if (!extras) extras = std::make_unique<ActionExtras>();
-  if (bytes <= extras->spill_bytes) return;
-  extras->spill = std::make_unique<std::byte[]>(bytes);
-  extras->spill_bytes = static_cast<std::uint32_t>(bytes);
+  if (bytes > extras->spill_bytes) {
+    extras->spill = std::make_unique<std::byte[]>(bytes);
+    extras->spill_bytes = static_cast<std::uint32_t>(bytes);
+  }
+  spilled = all ? Spilled::all : Spilled::all_but_operands;
+}
+
+void Action::make_events() noexcept {
+  for (EventWait& wait : events()) new (&wait) EventWait;
 }
 
 void Action::make_record() {

@@ -264,15 +264,12 @@ struct alignas(64) Action : Message {
     const std::size_t of_operands = operand_room * sizeof(Operand);
     const std::size_t others = scalar_room * sizeof(weir_scalar) + event_room * sizeof(EventWait);
     spilled = Spilled::none;
-    if (of_operands + others > kInlineBytes) [[unlikely]] {
-      const bool all = of_operands > kInlineBytes;
-      reserve_spill(all ? of_operands + others : others);
-      spilled = all ? Spilled::all : Spilled::all_but_operands;
-    }
+    if (of_operands + others > kInlineBytes) [[unlikely]]
+      spill(of_operands, others);
     operand_count = static_cast<std::uint16_t>(operand_room);
     scalar_count = static_cast<std::uint8_t>(scalar_room);
     event_count = static_cast<std::uint16_t>(event_room);
-    for (EventWait& wait : events()) new (&wait) EventWait;
+    if (event_room > 0) make_events();
   }
 
   /// Prefetches the cache lines of an action that has as many operands as this one. Does not block.
@@ -317,7 +314,8 @@ struct alignas(64) Action : Message {
       return extras->spill.get();
     return reinterpret_cast<std::byte*>(operands().data() + operand_count);
   }
-  void reserve_spill(std::size_t bytes);
+  void spill(std::size_t of_operands, std::size_t others);
+  void make_events() noexcept;
   void make_record();
   void drop_events() noexcept;
 };

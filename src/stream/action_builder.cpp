@@ -17,10 +17,20 @@ constexpr std::size_t kMostOperands = 1000;
 constexpr std::size_t kMostScalars = 255;
 constexpr std::size_t kMostEvents = 10'000;
 
+// What fails is apart from the checks, which are inlined.
+[[noreturn, gnu::cold]] void fail_array(std::size_t count, const char* kind) {
+  fail_argument("{} {} given as NULL", counted(count, kind), is_or_are(count));
+}
+
 /// Throws Error if an array with elements is null. `kind` is for the message: "operand".
 void check_array(const void* array, std::size_t count, const char* kind) {
-  if (array != nullptr || count == 0) return;
-  fail_argument("{} {} given as NULL", counted(count, kind), is_or_are(count));
+  if (array == nullptr && count != 0) [[unlikely]]
+    fail_array(count, kind);
+}
+
+[[noreturn, gnu::cold]] void fail_counts(const weir_compute& compute) {
+  fail_argument("{} operands and {} scalars are too many: at most {} and {}", compute.operand_count,
+                compute.scalar_count, kMostOperands, kMostScalars);
 }
 
 /// Throws Error for more events than Action::event_count can hold.
@@ -59,10 +69,7 @@ bool same_shape(const Region& a, const Region& b) noexcept {
   return operand;
 }
 
-const KernelCode& ActionBuilder::code_of(const weir_kernel& kernel) {
-  CachedCode& cached = code_cache_[kernel.number() % kCodeCache];
-  if (cached.kernel == &kernel) [[likely]]
-    return *cached.code;
+const KernelCode& ActionBuilder::find_code(const weir_kernel& kernel, CachedCode& cached) {
   if (!context_.kernels().has(kernel)) {
     fail_argument("kernel '{}' belongs to another runtime than stream '{}'", kernel.name(),
                   stream_);
@@ -80,10 +87,8 @@ const KernelCode& ActionBuilder::code_of(const weir_kernel& kernel) {
 
 void ActionBuilder::fill_compute(Action& action, const weir_compute& compute,
                                  std::span<const weir_event> events) {
-  if (compute.operand_count > kMostOperands || compute.scalar_count > kMostScalars) {
-    fail_argument("{} operands and {} scalars are too many: at most {} and {}",
-                  compute.operand_count, compute.scalar_count, kMostOperands, kMostScalars);
-  }
+  if (compute.operand_count > kMostOperands || compute.scalar_count > kMostScalars) [[unlikely]]
+    fail_counts(compute);
   check_array(compute.operands, compute.operand_count, "operand");
   check_array(compute.scalars, compute.scalar_count, "scalar");
   check_waits(events);

@@ -62,7 +62,11 @@ class ActionBuilder {
   static void fill_events(Action& action, std::span<const weir_event> events) noexcept;
   Operand make_operand(weir_buffer* handle, const weir_region& region, weir_access access,
                        const Domain* domain) const;
-  const KernelCode& code_of(const weir_kernel& kernel);
+  const KernelCode& code_of(const weir_kernel& kernel) {
+    CachedCode& cached = code_cache_[kernel.number() % kCodeCache];
+    return cached.kernel == &kernel ? *cached.code : find_code(kernel, cached);
+  }
+  const KernelCode& find_code(const weir_kernel& kernel, CachedCode& cached);
   void check_route(const Operand& source, const Operand& target, const Domain* from,
                    const Domain* to) const;
   void check_not_later(const weir_event& event, std::uint64_t enqueued) const;
