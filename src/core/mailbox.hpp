@@ -48,6 +48,9 @@ class Mailbox {
     return true;
   }
 
+  /// Whether a thread owns the stream: true for the owner. For assertions.
+  bool is_owned() const noexcept { return !is_mark(word_.load(std::memory_order_relaxed)); }
+
   /// Owner: whether there are messages.
   bool has_messages() const noexcept { return word_.load(std::memory_order_relaxed) != nullptr; }
   /// Owner: takes all messages, the oldest first, linked by `next_message`.
@@ -61,6 +64,7 @@ class Mailbox {
   /// message gives the stream its next owner. Returns false if there are messages or actions: the
   /// caller is then still the owner.
   bool release_ownership(ActionQueue& queue, bool accepting) noexcept {
+    assert(is_owned());
     if (accepting && !queue.go_idle()) {
       if (!queue.poll()) sys::yield();  // a producer is about to push, perhaps on this core
       return false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,7 +31,10 @@ class Permit {
     }
     return false;
   }
-  void leave() noexcept { word_.fetch_sub(1, std::memory_order_seq_cst); }
+  void leave() noexcept {
+    [[maybe_unused]] const std::uint32_t before = word_.fetch_sub(1, std::memory_order_seq_cst);
+    assert((before & ~kClosed) > 0);
+  }
   /// Makes all later try_enter() fail.
   void close() noexcept { word_.fetch_or(kClosed, std::memory_order_acq_rel); }
 

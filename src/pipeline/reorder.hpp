@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,6 +84,7 @@ class Reorder {
     bool tried = false;
     while (ready()) {
       const std::uint64_t number = sent_.load(std::memory_order_relaxed);
+      assert(number < taken_.load(std::memory_order_relaxed));  // each batch is sent once
       Block& block = blocks_[number % blocks_.size()];
       tried = true;
       if (!send(block)) break;

@@ -1,6 +1,7 @@
 #include "stream/executor.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -167,6 +168,7 @@ bool Executor::spin_for_messages() noexcept {
 /// Reads messages, starts external actions and, with `may_copy`, transfers, and retires completed
 /// actions.
 void Executor::run_owner_pass(bool may_copy) noexcept {
+  assert(mailbox_.is_owned());
   do {
     Message* list = mailbox_.has_messages() ? mailbox_.take_messages() : nullptr;
     while (list != nullptr) {
@@ -193,6 +195,7 @@ void Executor::advance_transfers() noexcept {
 }
 
 bool Executor::admit_next(Action*& inline_action) noexcept {
+  assert(mailbox_.is_owned());
   if (!engine_.accepts()) return false;
   Action* const action = queue_.pop();
   if (action == nullptr) return false;
@@ -288,6 +291,7 @@ void Executor::complete_unrun(Action& action) noexcept {
 }
 
 void Executor::finish(Action& action) noexcept {
+  assert(mailbox_.is_owned());
   if (action.traits.needs_memory) context_.release_memory(action);
   if (engine_.finish(action)) retire(action);
 }
