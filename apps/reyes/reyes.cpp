@@ -172,8 +172,8 @@ class Reyes final : public PipelineWorkload {
     const std::vector<SmallPatch> all = small.take();
     const std::size_t parts = dice_on_device_ && chunks.overlaps() ? kDiceParts : 1;
     const auto part_of = [&](std::size_t i) {
-      return std::vector(all.begin() + all.size() * i / parts,
-                         all.begin() + all.size() * (i + 1) / parts);
+      const std::size_t first = all.size() * i / parts, end = all.size() * (i + 1) / parts;
+      return std::vector(all.data() + first, all.data() + end);
     };
     const auto begin = [&](std::size_t i) {
       if (dice_on_device_) chunks.launch("dice", *dice_on_device_, part_of(i));
