@@ -56,15 +56,15 @@ weir_status weir_halo_create(weir_fabric* fabric, const weir_grid* grid,
 }
 
 weir_status weir_halo_start(weir_halo* halo) {
-  return guard([&] { weir_halo::check(halo).halo.start(); });
+  return guard([&] { weir_halo::check(halo).halo->start(); });
 }
 
 weir_status weir_halo_finish(weir_halo* halo, int64_t timeout_ns) {
-  return guard([&] { weir_halo::check(halo).halo.finish(timeout_ns); });
+  return guard([&] { weir_halo::check(halo).halo->finish(timeout_ns); });
 }
 
 weir_status weir_halo_get_info(const weir_halo* halo, weir_halo_info* out_info) {
-  return guard([&] { write_info(out_info, weir_halo::check(halo).halo.info(), "out_info"); });
+  return guard([&] { write_info(out_info, weir_halo::check(halo).halo->info(), "out_info"); });
 }
 
 void weir_halo_destroy(weir_halo* halo) {

@@ -199,7 +199,8 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
 bool Engine::finish(Action& action) noexcept {
   assert(action.started);
   if (&action != inline_action_) {
-    assert(action.in_window && !device_.of(action).executed);
+    assert(action.in_window);
+    assert(!device_.active() || !device_.of(action).executed);
     if (action.pending == 0) {
       complete(action);
     } else {

@@ -33,8 +33,7 @@ class EventState {
   /// Puts a new action into the slot. Ids are unique in the runtime, below 2^63 and not 0. A thread
   /// that finds the new id sees the effects of the earlier action, as the caller does.
   void open(std::uint64_t id) noexcept {
-    assert(id != 0 &&
-           word_.load(std::memory_order_relaxed) == 0);  // the earlier action is complete
+    assert(id != 0);
     word_.store(id << kShift, std::memory_order_release);
   }
 

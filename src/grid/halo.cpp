@@ -82,7 +82,10 @@ Halo::Halo(GroupHub& hub, const std::function<HaloRequest()>& read)
   }
 }
 
-Halo::~Halo() {
+Halo::~Halo() { close(); }
+
+void Halo::close() noexcept {
+  if (closed_.exchange(true)) return;
   abort_exchange("has destroyed its halo");
   hub_.leave(number_);
   fail_with(WEIR_STATUS_INVALID_ARGUMENT, "the halo was destroyed before its step was complete");
@@ -257,6 +260,15 @@ void Halo::abort_exchange(std::string_view why) noexcept {
   if (!has_left_.exchange(true)) send_to_all(Kind::leave, why);
 }
 
+/// With the reason, so that ranks which hear of this rank before the cause name the cause.
+void Halo::abort_because(const Outcome& outcome) noexcept {
+  try {
+    abort_exchange(fmt::format("cannot go on with its halo: {}", outcome.message));
+  } catch (...) {  // no memory: without the reason
+    abort_exchange("cannot go on with its halo");
+  }
+}
+
 template <class Body>
 void Halo::attempt(const Body& body) {
   try {
@@ -269,7 +281,7 @@ void Halo::attempt(const Body& body) {
     const bool goes_on = recoverable && failure_.ok();
     const bool announces = !goes_on && !failure_announced_;
     lock.unlock();
-    if (announces) abort_exchange("cannot go on with its halo");
+    if (announces) abort_because(current_exception_outcome(WEIR_STATUS_INTERNAL));
     throw;
   }
 }
@@ -329,7 +341,7 @@ void Halo::end_exchanged_step() noexcept {
     info_.wait_ns += sys::now_ns() - wait_began_ns_;
     ended = std::exchange(step_, nullptr);
   }
-  if (announces) abort_exchange("cannot go on with its halo");
+  if (announces) abort_because(outcome);
   ended->done(outcome);
 }
 

@@ -51,8 +51,10 @@ class Halo final : private GroupHub::Member {
   Halo(GroupHub& hub, const std::function<HaloRequest()>& read);
   Halo(const Halo&) = delete;
   Halo& operator=(const Halo&) = delete;
-  /// Notifies the ranks that wait for this one.
   ~Halo();
+  /// Ends the exchange before the memory of its cells does: notifies the ranks that wait for this
+  /// one, and fails the step that has begun and those that others begin.
+  void close() noexcept;
 
   /// Both throw Error, after which the exchange cannot be used.
   void start();
@@ -134,6 +136,7 @@ class Halo final : private GroupHub::Member {
   template <class Body>
   void attempt(const Body& body);
   void abort_exchange(std::string_view why) noexcept;
+  void abort_because(const Outcome& outcome) noexcept;
   using Parts = std::span<const HaloPlan::Part>;
   static Parts parts_of(const std::vector<HaloPlan::Part>& all,
                         const HaloPlan::Message& message) noexcept {
@@ -158,7 +161,7 @@ class Halo final : private GroupHub::Member {
   /// Every rank has received, or will receive, what it needs to compare.
   bool all_hellos_sent_ = false;
   /// The other ranks have been notified that this one sends nothing more.
-  sys::Atomic<bool> has_left_{false};
+  sys::Atomic<bool> has_left_{false}, closed_{false};
   std::optional<Layout> layout_;
   std::vector<Peer> peers_;  ///< in the order of the plan
 

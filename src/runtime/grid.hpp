@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include <weir/grid.h>
 
@@ -25,11 +26,12 @@ struct weir_halo final : weir::rt::Handle<weir_halo> {
   static constexpr const char* kNoun = "halo";
   weir_halo(weir::rt::OwnedList<weir_halo>& list, weir::rt::GroupHub& hub,
             const std::function<weir::rt::HaloRequest()>& read)
-      : owner(list), port(hub.port()), halo(hub, read) {}
+      : owner(list), port(hub.port()), halo(std::make_shared<weir::rt::Halo>(hub, read)) {}
+  ~weir_halo() { halo->close(); }
 
   const char* name() const noexcept { return kNoun; }
 
   weir::rt::OwnedList<weir_halo>& owner;
   weir::rt::Port& port;
-  weir::rt::Halo halo;
+  const std::shared_ptr<weir::rt::Halo> halo;  ///< also of steps in streams that have not started
 };

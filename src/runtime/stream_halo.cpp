@@ -21,7 +21,7 @@ class StreamHalo final : public Halo::Step, public CompletionListener {
     StreamHalo& own = *static_cast<StreamHalo*>(started->payload);
     own.completion_.event = started->event;
     own.is_started_ = true;
-    own.halo_.exchange(own);
+    own.halo_->exchange(own);
     return WEIR_STATUS_OK;
   }
 
@@ -30,11 +30,11 @@ class StreamHalo final : public Halo::Step, public CompletionListener {
   void completed(weir_status status, const FailureRef& failure) noexcept override {
     if (is_started_) return;
     std::string room;
-    halo_.abandon(describe(status, failure, room));
+    halo_->abandon(describe(status, failure, room));
   }
 
  private:
-  Halo& halo_;
+  const std::shared_ptr<Halo> halo_;
   FabricCompletion completion_;
   bool is_started_ = false;
 };

@@ -39,7 +39,8 @@ class BindingQueue final : public QueueCore {
  private:
   class Owner;
   struct Bound final : BoundTasks {
-    explicit Bound(BindingQueue& owner) noexcept
+    /// Throws std::bad_alloc.
+    explicit Bound(BindingQueue& owner)
         : BoundTasks(owner.properties_.registry, on_end), queue(owner) {}
     /// At the end of a task: adds it to the completion list, and makes the queue progress.
     static void on_end(Waiter& waiter, weir_status status, const FailureRef& failure);
