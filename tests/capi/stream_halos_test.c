@@ -165,9 +165,43 @@ static weir_status destroyed(weir_fabric* fabric, void* payload) {
   return WEIR_STATUS_OK;
 }
 
+static weir_status begin(const weir_external_call* call) {
+  sem_post(call->payload);
+  return WEIR_STATUS_OK;
+}
+
+/* The halo ends while an earlier action of the stream is in progress. */
+static weir_status destroyed_before_start(weir_fabric* fabric, void* payload) {
+  rank own = join(fabric);
+  (void)payload;
+  if (own.rank == 0) {
+    sem_t started;
+    weir_event event = WEIR_EVENT_INIT;
+    weir_external external = WEIR_EXTERNAL_INIT;
+    weir_sync barrier = WEIR_SYNC_INIT;
+    sem_init(&started, 0, 0);
+    external.start = begin;
+    external.payload = &started;
+    barrier.scope = WEIR_SYNC_SCOPE_STREAM;
+    CHECK_OK(weir_stream_external(own.stream, &external, &event));
+    CHECK_OK(weir_stream_sync(own.stream, &barrier, NULL));
+    CHECK_OK(weir_stream_halo(own.stream, own.halo, NULL, 0, NULL));
+    sem_wait(&started);
+    weir_halo_destroy(own.halo);
+    own.halo = NULL;
+    CHECK_OK(weir_external_complete(own.runtime, &event, WEIR_STATUS_OK, NULL));
+    CHECK_FAILS(weir_stream_synchronize(own.stream, SOON), WEIR_STATUS_INVALID_ARGUMENT,
+                "destroyed");
+    sem_destroy(&started);
+  }
+  leave(&own);
+  return WEIR_STATUS_OK;
+}
+
 int main(void) {
   on_ranks("steps of a halo are ordered with kernels", smooth);
   on_ranks("a failure ends the halo on all ranks", poisoned);
   on_ranks("a halo ends before its step", destroyed);
+  on_ranks("a halo ends before its step starts", destroyed_before_start);
   return check_failures > 0;
 }
