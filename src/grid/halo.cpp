@@ -38,6 +38,21 @@ std::string_view as_words(std::span<const std::byte> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+constexpr std::string_view kStopped = "cannot go on with its halo";
+
+/// Returns what a rank tells the others when it stops for a reason: the first cause, which they may
+/// hear of later, without the ranks in between. "" without memory.
+std::string why_stopped(std::string_view reason) noexcept {
+  const std::size_t found = reason.rfind(kStopped);
+  if (found != reason.npos)
+    reason.remove_prefix(std::min(found + kStopped.size() + 2, reason.size()));
+  try {
+    return fmt::format("{}: {}", kStopped, reason);
+  } catch (...) {
+    return {};
+  }
+}
+
 }  // namespace
 
 Halo::Layout::Layout(const Partition& given, const weir_halo_options& options, Rank rank)
@@ -257,16 +272,7 @@ std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
 }
 
 void Halo::abort_exchange(std::string_view why) noexcept {
-  if (!has_left_.exchange(true)) send_to_all(Kind::leave, why);
-}
-
-/// With the reason, so that ranks which hear of this rank before the cause name the cause.
-void Halo::abort_because(const Outcome& outcome) noexcept {
-  try {
-    abort_exchange(fmt::format("cannot go on with its halo: {}", outcome.message));
-  } catch (...) {  // no memory: without the reason
-    abort_exchange("cannot go on with its halo");
-  }
+  if (!has_left_.exchange(true)) send_to_all(Kind::leave, why.empty() ? kStopped : why);
 }
 
 template <class Body>
@@ -281,7 +287,8 @@ void Halo::attempt(const Body& body) {
     const bool goes_on = recoverable && failure_.ok();
     const bool announces = !goes_on && !failure_announced_;
     lock.unlock();
-    if (announces) abort_because(current_exception_outcome(WEIR_STATUS_INTERNAL));
+    if (announces)
+      abort_exchange(why_stopped(current_exception_outcome(WEIR_STATUS_INTERNAL).message));
     throw;
   }
 }
@@ -341,7 +348,7 @@ void Halo::end_exchanged_step() noexcept {
     info_.wait_ns += sys::now_ns() - wait_began_ns_;
     ended = std::exchange(step_, nullptr);
   }
-  if (announces) abort_because(outcome);
+  if (announces) abort_exchange(why_stopped(outcome.message));
   ended->done(outcome);
 }
 

@@ -136,7 +136,6 @@ class Halo final : private GroupHub::Member {
   template <class Body>
   void attempt(const Body& body);
   void abort_exchange(std::string_view why) noexcept;
-  void abort_because(const Outcome& outcome) noexcept;
   using Parts = std::span<const HaloPlan::Part>;
   static Parts parts_of(const std::vector<HaloPlan::Part>& all,
                         const HaloPlan::Message& message) noexcept {

@@ -500,7 +500,7 @@ MUTANTS = [
     Mutant("a step of a halo in a stream ends before the halos are filled", "src/grid/halo.cpp",
            "if (outcome.ok() && missing_ > 0) return;", "", GRID),
     Mutant("the other ranks do not learn of a poisoned step of a halo", "src/runtime/stream_halo.cpp",
-           "halo_.abandon(describe(status, failure, room));", "describe(status, failure, room);",
+           "halo_->abandon(describe(status, failure, room));", "describe(status, failure, room);",
            ("capi_stream_halos",)),
     Mutant("a put outside the window is not refused", "src/runtime/stream_one_sided.cpp",
            "window.check_range(request.rank, request.offset, region.bytes());", "",

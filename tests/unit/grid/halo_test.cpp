@@ -259,8 +259,8 @@ void expect_that_rank_0_left(const Failures& failures) {
   const auto& found = failures.messages();
   EXPECT_EQ(found[0], "");
   EXPECT_EQ(found[1], "rank 0 has destroyed its halo");
-  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo");
-  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo");
+  EXPECT_EQ(found[2], "rank 1 cannot go on with its halo: rank 0 has destroyed its halo");
+  EXPECT_EQ(found[3], "rank 2 cannot go on with its halo: rank 0 has destroyed its halo");
 }
 
 TEST(Halo, RankDestroysItsHalo_DependentRanksFail) {
@@ -344,7 +344,7 @@ TEST(Halo, StartFailsForLackOfSendRoom_NeighbourFailsToo) {
   });
   const auto& found = failures.messages();
   EXPECT_NE(found[0].find("send less in handlers"), std::string::npos) << found[0];
-  EXPECT_EQ(found[1], "rank 0 cannot go on with its halo");
+  EXPECT_EQ(found[1], "rank 0 cannot go on with its halo: " + found[0]);
 }
 
 TEST(Halo, FinishBeforeStartOrSecondStart_Fails) {
