@@ -257,9 +257,9 @@ void Halo::throw_failure() const {
   }
 }
 
-void Halo::fail_with(weir_status status, const std::string& message) noexcept {
+void Halo::fail_with(weir_status status, const char* message) noexcept {
   sys::Lock lock(mutex_);
-  if (failure_.ok()) failure_ = failed_outcome(status, message.c_str());
+  if (failure_.ok()) failure_ = failed_outcome(status, message);
 }
 
 std::optional<std::size_t> Halo::peer_index(Rank rank) const noexcept {
@@ -379,7 +379,7 @@ void Halo::begin_step() {
     copy_own();
   } catch (...) {
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    fail_with(outcome.status, outcome.message);
+    fail_with(outcome.status, outcome.message.c_str());
     throw;
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) take_early(i, early[i]);
@@ -464,7 +464,7 @@ void Halo::copy_own() {
     check.pack(each.from, started_ - 1, tagged.data());
     const std::string wrong = check.unpack(tagged.data(), each.to, started_ - 1);
     if (wrong.empty()) continue;
-    fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
+    fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong.c_str());
     send_to_all(Kind::failure, wrong);
     fail_argument("{}", wrong);
   }
@@ -482,7 +482,7 @@ void Halo::take(Parts parts, std::span<const std::byte> message) {
     const std::string wrong = check.unpack(at, part, started_ - 1);
     at += check.bytes(part);
     if (wrong.empty()) continue;
-    fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong);
+    fail_with(WEIR_STATUS_INVALID_ARGUMENT, wrong.c_str());
     send_to_all(Kind::failure, wrong);
     return;
   }
@@ -519,11 +519,11 @@ void Halo::take_message(Rank from, GroupHub::Kind kind, std::uint64_t step,
       case Kind::failure:
         mark_failure_announced();
         return fail_with(WEIR_STATUS_NETWORK_ERROR,
-                         fmt::format("rank {}: {}", from, as_words(body)));
+                         fmt::format("rank {}: {}", from, as_words(body)).c_str());
     }
   } catch (...) {
     const Outcome outcome = current_exception_outcome(WEIR_STATUS_INTERNAL);
-    fail_with(outcome.status, outcome.message);
+    fail_with(outcome.status, outcome.message.c_str());
   }
 }
 
@@ -545,7 +545,8 @@ void Halo::receive_cells(Rank from, std::uint64_t step, std::span<const std::byt
   if (!index || body.size() != bytes) {
     return fail_with(
         WEIR_STATUS_NETWORK_ERROR,
-        fmt::format("rank {} sent {} bytes of cells: {} were expected", from, body.size(), bytes));
+        fmt::format("rank {} sent {} bytes of cells: {} were expected", from, body.size(), bytes)
+            .c_str());
   }
   Peer& peer = peers_[*index];
   {

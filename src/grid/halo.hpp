@@ -117,7 +117,7 @@ class Halo final : private GroupHub::Member {
                     std::span<const std::byte> body) noexcept;
   void note_loss(Rank rank, const std::string& why) noexcept;
   void receive_cells(Rank from, std::uint64_t step, std::span<const std::byte> body);
-  void fail_with(weir_status status, const std::string& message) noexcept;
+  void fail_with(weir_status status, const char* message) noexcept;
   /// Throws the failure that ended the exchange, or one that names a lost rank whose cells are
   /// missing.
   void throw_failure() const WEIR_REQUIRES(mutex_);

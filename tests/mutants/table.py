@@ -552,7 +552,7 @@ MUTANTS = [
     Mutant("halos with corners have edges only", "src/grid/halo_plan.cpp",
            "(shape.corners && moved > 1)", "(shape.corners && moved == 2)", GRID),
     Mutant("a step that does not start is waited for", "src/grid/halo.cpp",
-           "    fail_with(outcome.status, outcome.message);\n    throw;", "    throw;", GRID),
+           "    fail_with(outcome.status, outcome.message.c_str());\n    throw;", "    throw;", GRID),
     Mutant("a use that finds no room to be noted", "src/tasks/coherence.cpp",
            "make_room_to_note(storage, uses.size());", "",
            ("fault_injection --part flows", "fault_injection --part virtual-flows")),
