@@ -7,6 +7,23 @@
 
 namespace weir::rt {
 
+namespace {
+
+/// Calls push_to(rank) for all ranks. Returns whether one of them moved something.
+template <class PushTo>
+bool push_to_all(Rank ranks, PushTo&& push_to) noexcept {
+  bool moved = false;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    try {
+      moved |= push_to(rank);
+    } catch (...) {  // no memory: the next pass tries again
+    }
+  }
+  return moved;
+}
+
+}  // namespace
+
 // ==== Messages ==================================================================================
 
 MessageQueues::MessageQueues(Transport& transport, const LostRanks& lost_ranks, WaitRegistry& waits)
@@ -107,14 +124,7 @@ bool MessageQueues::take_submissions() noexcept {
 }
 
 bool MessageQueues::push() noexcept {
-  bool moved = false;
-  for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    try {
-      moved |= push_to(rank);
-    } catch (...) {  // no memory: the next pass tries again
-    }
-  }
-  return moved;
+  return push_to_all(info_.ranks, [this](Rank rank) { return push_to(rank); });
 }
 
 /// Returns whether the whole message has been sent.
@@ -250,14 +260,7 @@ bool OperationQueues::take_submissions() noexcept {
 }
 
 bool OperationQueues::push() noexcept {
-  bool moved = false;
-  for (Rank rank = 0; rank < info_.ranks; ++rank) {
-    try {
-      moved |= push_to(rank);
-    } catch (...) {  // no memory: the next pass tries again
-    }
-  }
-  return moved;
+  return push_to_all(info_.ranks, [this](Rank rank) { return push_to(rank); });
 }
 
 bool OperationQueues::push_to(Rank to) {
