@@ -30,7 +30,7 @@ class OwnedList {
       return;
     }
   }
-  /// Returns the object that was added last, null if there is none.
+  /// Returns the object that was added last, null for an empty list.
   T* last() const noexcept {
     const sys::Lock lock(mutex_);
     return objects_.empty() ? nullptr : objects_.back().get();

@@ -44,7 +44,7 @@ class OpenClMemory {
   OpenClEnds ends_of(const CopyEnd& source, const CopyEnd& target) const;
 
  private:
-  /// Returns the buffer of an allocation, nullptr when there is none at this address.
+  /// Returns the buffer of the allocation at this address, nullptr for any other address.
   cl_mem buffer_at(const std::byte* base) const;
   bool is_discrete() const noexcept { return !facts_.native; }
   bool is_shared() const noexcept { return is_discrete() && facts_.shares_addresses; }

@@ -123,7 +123,7 @@ class RankPlaces {
   }
 
  private:
-  /// Returns the place with that index and keeps it from being destroyed; null if there is none.
+  /// Returns the place with that index and prevents its destruction; null for an unknown index.
   RankPlace* pin(std::size_t index) noexcept;
 
   sys::Mutex mutex_;  // held briefly

@@ -324,7 +324,7 @@ TEST(Halo, StartFailsForLackOfSendRoom_NeighbourFailsToo) {
   InprocHub network(4, 3);
   on_ranks(network, 4, ProgressBy::caller, [&](Port& port) {
     GroupHub halos(port, Channel::grid);
-    const std::uint32_t nobody = halos.skip();
+    const std::uint32_t unused = halos.skip();
     RankMemory memory(random, port.rank());
     Halo halo(halos, [&] { return HaloRequest{&random.grid, options_of(random, memory)}; });
     if (port.rank() != 0) tried.wait();  // and take nothing in meanwhile
@@ -332,7 +332,7 @@ TEST(Halo, StartFailsForLackOfSendRoom_NeighbourFailsToo) {
       if (port.rank() == 0) {
         const std::vector<std::byte> much(kMuch);
         const Port::ListenerScope scope(port);
-        halos.send(1, nobody, 0, 0, much);
+        halos.send(1, unused, 0, 0, much);
         halo.start();
       } else {
         halo.start();
