@@ -51,7 +51,7 @@ class Latencies {
 inline std::int64_t percentile(const weir_latency& latency, const weir_latency* before,
                                double percent) {
   if (!(percent > 0 && percent <= 100)) {
-    fail_argument("{} is not a percentile: choose more than 0, at most 100", percent);
+    fail_argument("percentile {} is out of range: choose more than 0, at most 100", percent);
   }
   const auto items = [&](std::size_t i) {
     const std::uint64_t old = before != nullptr ? before->items[i] : 0;
