@@ -74,6 +74,7 @@ void Executor::schedule() noexcept {
 }
 
 void Executor::release_or_reschedule() noexcept {
+  assert(!device_ordered_);
   if (dispatches_inline_) {
     schedule();
   } else if (has_call() || (engine_.accepts() && queue_.poll()) || !release()) {
@@ -84,9 +85,10 @@ void Executor::release_or_reschedule() noexcept {
 void Executor::post_completed_external(Action& action) noexcept {
   action.message_kind = Message::Kind::finished;
   if (!mailbox_.post(action)) return;
-  // A wake-up of a worker costs more than the pass. Copies on the host take long, and the thread
-  // that uses a device owns its streams.
-  if (!device_ordered_) run_owner_pass(/*may_copy=*/dispatches_inline_);
+  // Only the thread that uses a device with its own ordering touches the engines of its streams.
+  if (device_ordered_) return schedule();
+  // A wake-up of a worker costs more than the pass. Copies on the host take long.
+  run_owner_pass(/*may_copy=*/dispatches_inline_);
   release_or_reschedule();
 }
 
