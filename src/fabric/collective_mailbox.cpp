@@ -15,9 +15,9 @@ namespace {
 enum CollectiveMessage : GroupHub::Kind {
   kData,
   kDataAndAsk,  ///< requests an ack
+  kFailure,
   kAck = GroupHub::kNotKept,
   kProbe,
-  kFailure,
   kVote,
 };
 

@@ -316,6 +316,22 @@ TEST(Communicator, ARankRevokesIt_AllFailAndShrinkIt) {
   });
 }
 
+TEST(Communicator, ARankMakesItAfterItsFailure_ItsFirstOperationFails) {
+  InprocHub hub(2, 0);
+  hub.report_stalls();  // no probes
+  on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
+    CollectiveHub groups(port);
+    std::optional<Communicator> group;
+    if (port.rank() == 0) group.emplace(groups, 0, all_of(port)).revoke();
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
+    if (port.rank() == 1) group.emplace(groups, 0, all_of(port));
+    const std::string why =
+        thrown_by<Error>([&] { group->barrier(20 * kShortPatience); }, WEIR_STATUS_NETWORK_ERROR);
+    EXPECT_NE(why.find("the program has revoked the communicator"), std::string::npos) << why;
+    EXPECT_TRUE(port.barrier(kAMinute).ok());
+  });
+}
+
 TEST(Communicator, ShrinkTimesOut_TheNextCallContinues) {
   InprocHub hub(2, 0);
   on_ranks(hub, 2, ProgressBy::hybrid, [&](Port& port) {
