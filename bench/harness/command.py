@@ -31,13 +31,14 @@ class Failed(Exception):
 class Command:
     """A program of the build with its arguments. `fresh`: with an empty cache folder each time.
     `under`: the words of a command that starts it. `once`: in the first round only, as it says the
-    same in all."""
+    same in all. `build`: another build than that of the other commands."""
 
     program: str
     arguments: tuple = ()
     fresh: bool = False
     under: tuple = ()
     once: bool = False
+    build: str = ""
 
     @staticmethod
     def of(program, *arguments, once=False):
@@ -49,6 +50,10 @@ class Command:
             with tempfile.TemporaryDirectory(prefix="weir-bench-") as empty:
                 known = replace(self, fresh=False)
                 return known.run(build, {**environment, "XDG_CACHE_HOME": empty}, timeout_s)
+        if self.build:
+            build = self.build
+            environment = {**environment,
+                           "XDG_CACHE_HOME": os.path.join(environment["XDG_CACHE_HOME"], "against")}
         path = find_program(build, self.program)
         try:
             words = [*self.under, path, *self.arguments]

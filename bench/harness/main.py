@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.machine import describe_machine
 from harness.measure import measure
 from harness.report import save, table
-from harness.row import report_row
+from harness.row import against, report_row
 
 BENCH = Path(__file__).resolve().parent.parent
 ROUNDS = 7
@@ -39,12 +39,16 @@ def parse_arguments(arguments):
         default=str(BENCH.parent / "build" / "bench"),
         help="build folder of the preset 'bench' (default: build/bench)",
     )
+    parser.add_argument("--against", metavar="DIR",
+                        help="compare with weir in this build folder, in turn, instead of with peers")
     options = parser.parse_args(arguments)
-    if not (Path(options.build) / "bench" / "programs").is_dir():
-        parser.error(
-            f"no benchmarks in '{options.build}': "
-            "configure with the preset 'bench', build, or name another folder with --build"
-        )
+    for option in ("build", "against"):
+        folder = getattr(options, option)
+        if folder and not (Path(folder) / "bench" / "programs").is_dir():
+            parser.error(
+                f"no benchmarks in '{folder}': "
+                f"configure with the preset 'bench', build, or name another folder with --{option}"
+            )
     if options.rounds is None:
         options.rounds = QUICK_ROUNDS if options.quick else ROUNDS
     if options.rounds < 1:
@@ -62,6 +66,9 @@ def run_suite(name, options):
     groups = suite.groups(options.quick)
     wanted = re.compile(options.only or "", re.IGNORECASE)
     groups = [[row for row in rows if wanted.search(row.name)] for rows in groups]
+    if options.against:
+        known = set()
+        groups = [against(rows, options.against, known) for rows in groups]
     groups = [rows for rows in groups if rows]
     measured = measure(groups, options.rounds, options.build)
     report = {
@@ -72,7 +79,7 @@ def run_suite(name, options):
             report_row(row, outputs) for rows, outputs in zip(groups, measured) for row in rows
         ],
     }
-    if hasattr(suite, "complete"):
+    if hasattr(suite, "complete") and not options.against:
         suite.complete(report, list(zip(groups, measured)))
     return report
 

@@ -1,6 +1,6 @@
 """A row of a report: a figure of weir, that of a peer, and the target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Optional, Union
 
@@ -53,6 +53,18 @@ class Row:
 
     def commands(self):
         return self.ours.commands() + (self.peer.commands() if self.peer else [])
+
+
+def against(rows, build, known):
+    """Returns the rows for what weir's own programs in another build print, each figure once: `known`
+    collects those that have a row. Only figures of one command have one."""
+    compared = []
+    for row in rows:
+        if isinstance(row.ours, Figure) and row.ours not in known:
+            known.add(row.ours)
+            other = replace(row.ours, command=replace(row.ours.command, build=build))
+            compared.append(replace(row, peer=other, peer_name="the other build", target=None))
+    return compared
 
 
 def report_row(row, outputs):
