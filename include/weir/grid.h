@@ -270,7 +270,10 @@ typedef struct weir_halo_info {
 
 WEIR_API weir_status weir_halo_get_info(const weir_halo* halo, weir_halo_info* out_info);
 
-/** Frees a halo. Calls of other ranks that still wait for its messages fail. NULL is ignored. */
+/**
+ * Frees a halo. Calls of other ranks that still wait for its messages fail, and so do steps in
+ * streams (weir_stream_halo()) that are not complete. NULL is ignored.
+ */
 WEIR_API void weir_halo_destroy(weir_halo* halo);
 
 #ifdef __cplusplus

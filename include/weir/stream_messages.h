@@ -112,8 +112,9 @@ WEIR_API weir_status weir_stream_get(weir_stream* stream, weir_window* window, u
  * The ranks take the steps of a halo in the order in which their actions start, so the operands of
  * two steps overlap. No thread calls weir_halo_start() meanwhile. If the action is poisoned or
  * cancelled, the steps of the ranks that need its cells fail with NETWORK_ERROR, and the halo is
- * unusable. The halo may be destroyed when the action is complete. The runtime of the stream has
- * the fabric of the halo (weir_runtime_options.fabric).
+ * unusable. Destroying the halo earlier fails the steps of its actions that are not complete, with
+ * INVALID_ARGUMENT. The runtime of the stream has the fabric of the halo
+ * (weir_runtime_options.fabric).
  */
 WEIR_API weir_status weir_stream_halo(weir_stream* stream, weir_halo* halo,
                                       const weir_operand* operands, size_t operand_count,

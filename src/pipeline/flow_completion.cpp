@@ -8,10 +8,10 @@
 namespace weir::rt {
 
 void FlowCompletion::finish() noexcept {
-  std::uint32_t open = kOpen;
-  if (!state_.compare_exchange_strong(open, kFinishing, std::memory_order_seq_cst)) return;
+  if (ended()) return;
   clock_.end();
-  state_.store(kFinished, std::memory_order_seq_cst);
+  std::uint32_t open = kOpen;
+  if (!state_.compare_exchange_strong(open, kFinished, std::memory_order_seq_cst)) return;
   done_.ring();
   groups_.wake_all();
 }

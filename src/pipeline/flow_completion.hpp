@@ -96,10 +96,7 @@ class FlowCompletion {
 
   bool ended() const noexcept { return state_.load(std::memory_order_seq_cst) != kOpen; }
   /// Whether it has ended because all items are complete.
-  bool finished() const noexcept {
-    const std::uint32_t state = state_.load(std::memory_order_acquire);
-    return state == kFinishing || state == kFinished;
-  }
+  bool finished() const noexcept { return state_.load(std::memory_order_acquire) == kFinished; }
   /// Ends the pipeline unless it has ended: all items are complete.
   void finish() noexcept;
   /// Ends the pipeline with a failure unless it has ended.
@@ -132,7 +129,7 @@ class FlowCompletion {
   }
 
  private:
-  enum State : std::uint32_t { kOpen, kFinishing, kFinished, kStopping, kStopped };
+  enum State : std::uint32_t { kOpen, kFinished, kStopping, kStopped };
 
   const std::string& name_;
   const weir_pipeline_options& options_;

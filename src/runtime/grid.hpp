@@ -27,7 +27,7 @@ struct weir_halo final : weir::rt::Handle<weir_halo> {
   weir_halo(weir::rt::OwnedList<weir_halo>& list, weir::rt::GroupHub& hub,
             const std::function<weir::rt::HaloRequest()>& read)
       : owner(list), port(hub.port()), halo(std::make_shared<weir::rt::Halo>(hub, read)) {}
-  ~weir_halo() { halo->close(); }
+  ~weir_halo() override { halo->close(); }
 
   const char* name() const noexcept { return kNoun; }
 
