@@ -27,15 +27,8 @@ bool may_release_early(const Action& action) noexcept {
 
 }  // namespace
 
-bool Engine::admit(Action& action, bool may_run_inline) noexcept {
-  assert(accepts() && (!may_run_inline || action.kind == ActionKind::compute));
-  action.in_window = false;
-  action.started = may_run_inline;
-  if (may_run_inline && window_.empty() && policy_.has_no_failure() &&
-      action.status == WEIR_STATUS_OK) [[likely]] {
-    inline_action_ = &action;
-    return true;
-  }
+/// Admits an action that is not on the inline fast path.
+void Engine::admit_tracked(Action& action) noexcept {
   action.started = false;
   action.successors = {};
   if (action.kind == ActionKind::clear_poison && action.status == WEIR_STATUS_OK)
@@ -48,8 +41,7 @@ bool Engine::admit(Action& action, bool may_run_inline) noexcept {
     window_.reserve();
     device_.reserve(window_);
   } catch (const std::bad_alloc&) {
-    defer(action);
-    return false;
+    return defer(action);
   }
   policy_.enter(action);
   insert(action);
@@ -58,7 +50,6 @@ bool Engine::admit(Action& action, bool may_run_inline) noexcept {
   } else {
     resolve(action);
   }
-  return false;
 }
 
 /// Enters an action into the window, as a successor of its predecessors.
@@ -196,23 +187,15 @@ void Engine::satisfy(EventWait& wait, const FailureRef& failure) noexcept {
   resume_deferred();
 }
 
-bool Engine::finish(Action& action) noexcept {
-  assert(action.started);
-  if (&action != inline_action_) {
-    assert(action.in_window);
-    assert(!device_.active() || !device_.of(action).executed);
-    if (action.pending == 0) {
-      complete(action);
-    } else {
-      device_.of(action).executed = true;
-    }
-    return false;
+/// Takes back an action that is not on the inline fast path.
+void Engine::finish_tracked(Action& action) noexcept {
+  assert(action.in_window);
+  assert(!device_.active() || !device_.of(action).executed);
+  if (action.pending == 0) {
+    complete(action);
+  } else {
+    device_.of(action).executed = true;
   }
-  inline_action_ = nullptr;
-  window_.skip(action.sequence());
-  if (action.status != WEIR_STATUS_OK) [[unlikely]]
-    conclude(action);
-  return true;
 }
 
 /// Completes an action and those that complete with it, one after the other.

@@ -1,6 +1,7 @@
 // The engine of one stream: decides which action may run when.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include <weir/stream.h>
@@ -58,7 +59,18 @@ class Engine {
   /// at once if this returns true, and to call nothing else of the engine before finish(): this
   /// path needs no bookkeeping. Otherwise one of the pop functions returns the action when it is
   /// ready.
-  bool admit(Action& action, bool may_run_inline) noexcept;
+  bool admit(Action& action, bool may_run_inline) noexcept {
+    assert(accepts() && (!may_run_inline || action.kind == ActionKind::compute));
+    action.in_window = false;
+    action.started = may_run_inline;
+    if (may_run_inline && window_.empty() && policy_.has_no_failure() &&
+        action.status == WEIR_STATUS_OK) [[likely]] {
+      inline_action_ = &action;
+      return true;
+    }
+    admit_tracked(action);
+    return false;
+  }
 
   /// Whether an action is on the inline fast path: the owner must not release the engine before
   /// finish().
@@ -88,7 +100,18 @@ class Engine {
 
   /// Takes back a handed-out action, whose `status` and `failure` are its outcome. Returns true if
   /// this completes it without an entry in the list of finished actions.
-  [[nodiscard]] bool finish(Action& action) noexcept;
+  [[nodiscard]] bool finish(Action& action) noexcept {
+    assert(action.started);
+    if (&action != inline_action_) {
+      finish_tracked(action);
+      return false;
+    }
+    inline_action_ = nullptr;
+    window_.skip(action.sequence());
+    if (action.status != WEIR_STATUS_OK) [[unlikely]]
+      conclude(action);
+    return true;
+  }
 
   /// Cancels admitted actions up to this sequence number that have not been handed out. Sync
   /// actions that wait for events stay until satisfy() was called for each.
@@ -126,6 +149,8 @@ class Engine {
     }
     return nullptr;
   }
+  void admit_tracked(Action& action) noexcept;
+  void finish_tracked(Action& action) noexcept;
   void insert(Action& action) noexcept;
   void resolve(Action& action) noexcept;
   void resolve_on_device(Action& action) noexcept;
