@@ -66,6 +66,8 @@ class ActionQueue {
     return popped_ != seen_;
   }
   std::uint64_t popped() const noexcept { return popped_; }
+  /// Consumer: how many actions pop() has without another poll.
+  std::uint64_t ready() const noexcept { return seen_ - popped_; }
 
   /// Consumer: becomes idle, so that the next producer takes over. Fails if there is an action, or
   /// a producer is pushing one.

@@ -13,8 +13,9 @@ namespace weir::rt {
 
 namespace {
 
-constexpr int kSpinPolls = 20;
-constexpr int kPausesPerPoll = 20;
+constexpr unsigned kMinPauses = 20, kMaxPauses = 160;  ///< before a poll
+constexpr unsigned kSpinPauses = 400;                  ///< of all polls
+constexpr std::uint64_t kFewActions = 32;
 
 std::string origin_of(const std::string& stream) noexcept {
   try {
@@ -48,6 +49,7 @@ Executor::Executor(PlaceBase& place, std::uint64_t serial, std::string name,
       actions_(context_.actions(), this),
       limit_(context_.max_in_flight(options.max_in_flight), context_.virtual_time()),
       engine_(options.policy, device_ordered_ ? Ordering::device : Ordering::host),
+      pauses_per_poll_(kMinPauses),
       awaited_(context_, device_ordered_ ? &place.submitted_events() : nullptr),
       tracer_(context_, place, name_, options.policy) {}
 
@@ -158,11 +160,17 @@ void Executor::mark_submitted(Action& action, std::uint64_t number,
 
 bool Executor::spin_for_messages() noexcept {
   const bool accepting = engine_.accepts();
-  for (int poll = 0; poll < kSpinPolls; ++poll) {
+  for (unsigned pauses = 0; pauses < kSpinPauses; pauses += pauses_per_poll_) {
     // Less frequent polls leave the cache lines to the threads that write them.
-    for (int i = 0; i < kPausesPerPoll; ++i) sys::pause();
+    for (unsigned i = 0; i < pauses_per_poll_; ++i) sys::pause();
     if (mailbox_.has_messages()) return true;
-    if (accepting && queue_.poll()) return true;
+    if (accepting && queue_.poll()) {
+      // The owner chases the producer, which pays for each poll: more actions should arrive.
+      const bool chases = pauses == 0 && queue_.ready() < kFewActions;
+      if (chases) pauses_per_poll_ = std::min(2 * pauses_per_poll_, kMaxPauses);
+      return true;
+    }
+    pauses_per_poll_ = kMinPauses;
   }
   return false;
 }

@@ -144,7 +144,8 @@ class Executor : public QueuedStream, private CopySink {
  private:
   // Of the owner.
   alignas(64) Engine engine_;
-  ActionList memory_ready_;  ///< actions that waited for memory and have it
+  ActionList memory_ready_;   ///< actions that waited for memory and have it
+  unsigned pauses_per_poll_;  ///< of spin_for_messages()
   AwaitedEvents awaited_;
   Unreported unreported_;
   StreamTracer tracer_;
