@@ -13,8 +13,8 @@ namespace weir::rt {
 
 namespace {
 
-constexpr unsigned kMinPauses = 20, kMaxPauses = 160;  ///< before a poll
-constexpr unsigned kSpinPauses = 400;                  ///< of all polls
+constexpr unsigned kMinPauses = 20, kMaxPauses = 160;  ///< before a poll of the queue
+constexpr unsigned kSpinPauses = 400;
 constexpr std::uint64_t kFewActions = 32;
 
 std::string origin_of(const std::string& stream) noexcept {
@@ -160,17 +160,21 @@ void Executor::mark_submitted(Action& action, std::uint64_t number,
 
 bool Executor::spin_for_messages() noexcept {
   const bool accepting = engine_.accepts();
-  for (unsigned pauses = 0; pauses < kSpinPauses; pauses += pauses_per_poll_) {
+  unsigned before_poll = pauses_per_poll_;
+  for (unsigned pauses = kMinPauses; pauses <= kSpinPauses; pauses += kMinPauses) {
     // Less frequent polls leave the cache lines to the threads that write them.
-    for (unsigned i = 0; i < pauses_per_poll_; ++i) sys::pause();
+    for (unsigned i = 0; i < kMinPauses; ++i) sys::pause();
     if (mailbox_.has_messages()) return true;
+    if (place_.has_streams()) return false;
+    if (pauses < before_poll) continue;
     if (accepting && queue_.poll()) {
       // The owner chases the producer, which pays for each poll: more actions should arrive.
-      const bool chases = pauses == 0 && queue_.ready() < kFewActions;
+      const bool chases = pauses == pauses_per_poll_ && queue_.ready() < kFewActions;
       if (chases) pauses_per_poll_ = std::min(2 * pauses_per_poll_, kMaxPauses);
       return true;
     }
     pauses_per_poll_ = kMinPauses;
+    before_poll = pauses + kMinPauses;
   }
   return false;
 }

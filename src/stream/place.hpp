@@ -61,7 +61,7 @@ class Place : public PlaceBase {
   bool next(Worker& worker, Job& job) noexcept;
   void finish(Worker& worker, Job& job, Outcome outcome) noexcept;
   bool has_work() const noexcept {
-    return streams_.any() || current_.load(std::memory_order_relaxed) != nullptr;
+    return has_streams() || current_.load(std::memory_order_relaxed) != nullptr;
   }
 
   bool next_single_worker(Worker& worker, Job& job) noexcept;

@@ -48,6 +48,8 @@ class PlaceBase {
   /// Returns the events of submitted jobs. With device ordering only.
   SubmittedEvents& submitted_events() noexcept { return *submitted_events_; }
 
+  /// Whether the run queue has streams. Any thread.
+  bool has_streams() const noexcept { return streams_.any(); }
   /// Adds a stream, which the caller owns, to the run queue. Any thread.
   void push(QueuedStream& stream) noexcept {
     streams_.push(stream, [this] { driver_->wake(); });
