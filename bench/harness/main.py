@@ -49,6 +49,8 @@ def parse_arguments(arguments):
                 f"no benchmarks in '{folder}': "
                 f"configure with the preset 'bench', build, or name another folder with --{option}"
             )
+    if options.save and options.against:
+        parser.error("--save keeps comparisons with peers: leave it out with --against")
     if options.rounds is None:
         options.rounds = QUICK_ROUNDS if options.quick else ROUNDS
     if options.rounds < 1:
