@@ -14,8 +14,8 @@ namespace weir::rt {
 namespace {
 
 constexpr unsigned kMinPauses = 20, kMaxPauses = 160;  ///< before a poll of the queue
-constexpr unsigned kSpinPauses = 400;
-constexpr std::uint64_t kFewActions = 32;
+constexpr unsigned kSpinPauses = 400;                  ///< before the owner releases the stream
+constexpr std::uint64_t kFewActions = 32;              ///< found by a poll: fewer are not worth it
 
 std::string origin_of(const std::string& stream) noexcept {
   try {

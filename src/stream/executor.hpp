@@ -87,8 +87,8 @@ class Executor : public QueuedStream, private CopySink {
   /// Whether the action that advance() returned must be finished before the owner releases the
   /// executor.
   bool runs_inline() const noexcept { return engine_.runs_inline(); }
-  /// Polls briefly for messages, which costs less than releasing and rescheduling. Returns whether
-  /// there are any.
+  /// Polls briefly for messages and actions, which costs less than releasing and rescheduling.
+  /// Returns whether there are any; false at once if the place has other streams to run.
   bool spin_for_messages() noexcept;
   /// Takes back an action, whose `status` and `failure` are its outcome.
   void finish(Action& action) noexcept;
