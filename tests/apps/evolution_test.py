@@ -132,7 +132,7 @@ class EvolutionTest(weir_cli.CliTest):
                         self.assertEqual(report["stages"]["evaluate"], 2 * problem[1] * problem[3])
 
     def test_the_pipeline_on_a_device_is_over_20_percent_faster_than_its_baseline(self):
-        # 1.29; 1.214 in one process of eight, whose batches are others.
+        # 1.29; 1.214 in one process of eight, which keeps the batches of another first run.
         self.assertGreater(self.gain("evolution", "--generations", 2), 1.2)
 
     def test_generations_on_opencl_equal_those_of_numpy(self):
