@@ -256,7 +256,7 @@ BlasLibrary::BlasLibrary(const std::string& name) {
 
 void BlasLibrary::warn_once() const {
   static sys::Atomic<bool> warned{false};
-  if (info_.problem.empty() || warned.exchange(true)) return;
+  if (info_.problem.empty() || chosen_by_user_ || warned.exchange(true)) return;
   rt::log::warning("BLAS: {}", info_.problem);
 }
 
@@ -327,7 +327,8 @@ void BlasLibrary::use_better_kernels() {
   if (info_.name != "openblas") return;
   const std::string better = better_openblas_kernels(info_.kernels);
   if (better.empty()) return;
-  if (sys::environment(kVariable) == nullptr && !object_.was_loaded()) {
+  const char* const chosen = sys::environment(kVariable);
+  if (chosen == nullptr && !object_.was_loaded()) {
     const std::string file = info_.library;
     const Environment kernels(kVariable, better);
     object_.close();
@@ -335,10 +336,12 @@ void BlasLibrary::use_better_kernels() {
     identify();
     if (better_openblas_kernels(info_.kernels).empty()) return;
   }
+  chosen_by_user_ = chosen != nullptr;
   info_.problem = fmt::format(
-      "OpenBLAS uses its kernels for {} on a processor that can run those for "
-      "{}: start the program with {}={}",
-      info_.kernels, better, kVariable, better);
+      "OpenBLAS uses its kernels for {} on a processor that can run those for {}: ", info_.kernels,
+      better);
+  info_.problem += chosen_by_user_ ? fmt::format("unset {}, which is '{}'", kVariable, chosen)
+                                   : fmt::format("start the program with {}={}", kVariable, better);
 }
 
 template <class T>

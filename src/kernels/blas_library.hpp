@@ -63,7 +63,8 @@ class BlasLibrary {
     }
   }
   const BlasInfo& info() const noexcept { return info_; }
-  /// Logs, once in a process, why this library is slower than one could be.
+  /// Logs, once in a process, why this library is slower than one could be, unless a variable of
+  /// the user chose its kernels.
   void warn_once() const;
 
   /// Whether its products of small contiguous blocks are so much faster than its triangular
@@ -89,6 +90,7 @@ class BlasLibrary {
   Blas<double> double_{};
   BlasInfo info_;
   bool small_products_ = false;
+  bool chosen_by_user_ = false;
   int (*openmp_threads_)() = nullptr;
   void (*set_openmp_threads_)(int) = nullptr;
 };

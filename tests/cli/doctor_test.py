@@ -69,6 +69,16 @@ class Doctor(unittest.TestCase):
         self.assertEqual(found["level"], "problem")
         self.assertIn("apt install libopenblas0-pthread", found["fix"])
 
+    def test_kernels_that_the_user_chose_for_openblas_are_a_finding_and_no_warning_elsewhere(self):
+        chosen = dict(OPENBLAS_CORETYPE="Prescott")  # what every processor of 64 bits can run
+        found = checks(weir("doctor", "--json", **chosen))["BLAS"]
+        if "unset OPENBLAS_CORETYPE" not in found["found"]:
+            self.skipTest(f"Prescott is not older than what is used here: {found['found']}")
+        self.assertIn("which is 'Prescott'", found["found"])
+        self.assertEqual(found["level"], "warning")
+        ran = weir("run", "cholesky", "--n", "64", "--domains", "host:cores=1", "--verify", **chosen)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
     def test_a_missing_mpi_or_ucx_is_reported_with_the_packages_to_install(self):
         library = os.path.join(os.path.dirname(TOOL), "..", "lib", "libweir.so.0")
         if not os.path.exists(library):

@@ -141,7 +141,7 @@ Finding check_gemm(const Runtime& runtime, const Stream& stream) {
     if (slower.empty()) return {Level::ok, "BLAS", found};
     const bool plain = blas.value("name", "") == "plain";
     return {Level::warning, "BLAS", fmt::format("{}; {}", found, slower),
-            plain ? kInstallBlas : "export that variable before weir starts"};
+            plain ? kInstallBlas : "do so before weir starts"};
   } catch (const Error& error) {
     return {Level::problem, "BLAS", error.what(), kInstallBlas};
   }
