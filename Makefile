@@ -9,7 +9,7 @@
 #   make asan    run the tests with the address and undefined-behaviour sanitizers
 #   make tsan    run the tests with the thread sanitizer
 #   make aarch64 build for 64-bit Arm and run the tests under qemu-user
-#   make proof-gate  the proof that each commit passes: random programs, faults, schedules; one table
+#   make proof-gate  what each commit passes: random programs, faults, schedules, and checks of the sources
 #   make proof   the part for a night; SCALE=0.1 for a tenth of it, RESUME=FILE to go on with one
 #   make mutants break the library in many ways, one at a time, and see that the tests notice
 #   make release VERSION=X.Y.Z  bump, build wheel, packages and archive, prove each, tag
@@ -38,12 +38,12 @@ demo:
 	@scripts/demo.sh build/release
 
 test:
-	@scripts/setup.sh build test docs
+	@scripts/setup.sh build test
 	$(call BUILD,release,$(TESTS) -DWEIR_BUILD_PROOF=OFF)
 	@tests/proof/proof.py suite
 
 proof-gate:
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test docs
 	$(call BUILD,release,$(TESTS) -DWEIR_BUILD_PROOF=ON -DWEIR_TSAN_BUILD=$(CURDIR)/build/tsan)
 	@cmake --preset tsan $(TESTS) >build/tsan.configure.log 2>&1 || { cat build/tsan.configure.log; exit 1; }
 	@cmake --build --preset tsan --target random_programs queue_programs

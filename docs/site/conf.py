@@ -30,7 +30,7 @@ breathe_show_include = False
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 # Blocks of several languages show parts of programs. Links to files that the site leaves out are warnings
-# of newer versions; tests/docs/check_links.py checks all links.
+# of newer versions; tests/docs/sources/check_links.py checks all links.
 suppress_warnings = ["misc.highlighting_failure", "myst.xref_missing"]
 
 html_theme = "furo"

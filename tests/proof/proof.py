@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the proof that any program equals its sequential execution and that no fault does harm.
 
-  proof.py gate          the amounts that each commit passes: what `make proof-gate` runs
+  proof.py gate          the amounts that each commit passes, and the checks of the sources (label
+                         "sources"): what `make proof-gate` runs
   proof.py suite         all tests of the build, with a part of the proof: what `make test` runs
   proof.py long          the amounts for a night; --scale 0.1 for a tenth of them
   proof.py long --only TEXT --save FILE
@@ -113,12 +114,15 @@ def scaled(value, scale):
     return str(max(1, int(value * scale)) if isinstance(value, int) else value)
 
 
+def listed(*choice):
+    """Returns what ctest knows of the tests of the build that are chosen."""
+    command = ["ctest", "--test-dir", BUILD, *choice, "--no-tests=error", "--show-only=json-v1"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["tests"]
+
+
 def words_of(name):
     """Returns what ctest runs as a test, and in which environment."""
-    listed = subprocess.run(
-        ["ctest", "--test-dir", BUILD, "-R", f"^{name}$", "--no-tests=error", "--show-only=json-v1"],
-        check=True, capture_output=True, text=True).stdout
-    test, = json.loads(listed)["tests"]
+    test, = listed("-R", f"^{name}$")
     properties = {each["name"]: each["value"] for each in test["properties"]}
     return test["command"], dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
 
@@ -211,25 +215,26 @@ def run_long(items, scale, kept):
 
 
 def begin_with_the_longest():
-    """Tells ctest, which remembers how long tests took, of that where it ran none yet."""
+    """Tells ctest, which remembers how long tests took, of those that it has not run here yet."""
     known = BUILD / "Testing" / "Temporary" / "CTestCostData.txt"
-    if known.exists():
-        return
     known.parent.mkdir(parents=True, exist_ok=True)
-    lines = (ROOT / "tests" / "proof" / "seconds.txt").read_text().splitlines()
-    known.write_text("".join("{} 1 {}\n".format(*line.split()) for line in lines) + "---\n")
+    costs, end, failed = (known.read_text() if known.exists() else "").partition("---\n")
+    run = {line.split()[0] for line in costs.splitlines()}
+    typical = [line.split() for line in (ROOT / "tests/proof/seconds.txt").read_text().splitlines()]
+    costs += "".join(f"{test} 1 {seconds}\n" for test, seconds in typical if test not in run)
+    known.write_text(costs + (end or "---\n") + failed)
 
 
-def run_ctest(items, everything):
-    """Runs the tests of the items, or all tests there are. Returns (rows, whether all passed)."""
+def run_ctest(items, everything, more=()):
+    """Runs the tests of the items and more, or all tests there are. Returns (rows, whether all passed)."""
     report = BUILD / "proof.xml"
     report.unlink(missing_ok=True)
     begin_with_the_longest()
     command = ["ctest", "--test-dir", BUILD, "--output-on-failure", "--no-tests=error",
-               "--parallel", str(os.cpu_count() + 1),  # many wait as much as they compute
+               "--parallel", str(os.cpu_count() + 2),  # many wait as much as they compute
                "--output-junit", report, "--test-output-size-passed", "1000000"]
     if not everything:
-        command += ["-R", f"^({'|'.join(item.test for item in items)})$"]
+        command += ["-R", f"^({'|'.join([item.test for item in items] + list(more))})$"]
     passed = subprocess.run(command, cwd=ROOT).returncode == 0
     cases = {}
     if report.exists():
@@ -281,10 +286,13 @@ def main():
         kept = Kept(arguments.resume, arguments.scale)
         rows, passed = run_long(items, arguments.scale, kept), True
     else:
-        rows, passed = run_ctest(items, everything=arguments.part == "suite")
+        suite = arguments.part == "suite"
+        more = () if suite or arguments.only else [test["name"] for test in listed("-L", "^sources$")]
+        rows, passed = run_ctest(items, suite, more)
     failed = not passed or any(result.startswith("FAILED") for _, _, result, _ in rows)
     total = time.monotonic() - start
-    what = "with all other tests" if arguments.part == "suite" else "in all"
+    what = {"suite": "with all other tests", "gate": "with the checks of the sources"}.get(
+        arguments.part, "in all")
     text = f"{table(rows)}\n\n{total:.0f} seconds {what}, on {machine()}.\n"
     print(f"\n{text}")
     if arguments.save:

@@ -132,7 +132,7 @@ def self_test():
         if len(found) != bool(wanted) or (wanted and wanted not in found[0]):
             print(f"{text[:80]}: found {found} instead of {wanted!r}")
             wrong += 1
-    tree = Path(__file__).resolve().parents[2]
+    tree = Path(__file__).resolve().parents[3]
     with tempfile.TemporaryDirectory() as folder:
         clean = Path(folder).resolve() / "clean"
         for name in NEEDED:
