@@ -316,7 +316,7 @@ def recipes(root):
 
 
 DAMAGE = [  # file, what, becomes, what is said
-    (SPACK, 'version("0.1.0", tag="v0.1.0")', 'version("0.0.9", tag="v0.0.9")', "Spack: version"),
+    (SPACK, 'version("{version}", tag="v{version}")', 'version("0.0.9", tag="v0.0.9")', "Spack: version"),
     (SPACK, 'license("Apache-2.0")', 'license("MIT")', "Spack: licence"),
     (SPACK, '"WEIR_BUILD_MPI", "mpi"', '"WEIR_USE_MPI", "mpi"', "Spack: the build has no option"),
     (SPACK, 'depends_on("hwloc@2:")', "", "Spack: hwloc is missing"),
@@ -324,7 +324,7 @@ DAMAGE = [  # file, what, becomes, what is said
     (SPACK, "cmake@3.25:", "cmake@3.16:", "Spack: cmake from"),
     (SPACK, 'depends_on("opencl", when="+opencl")', 'depends_on("opencl")', "opencl has no effect"),
     (SPACK, 'when="+fortran"', 'when="+fortan"', "variant fortan"),
-    (CONDA, 'version: "0.1.0"', 'version: "0.0.9"', "conda: version"),
+    (CONDA, 'version: "{version}"', 'version: "0.0.9"', "conda: version"),
     (CONDA, "license: Apache-2.0", "license: MIT", "conda: licence"),
     (CONDA, "-DWEIR_BUILD_TESTS=", "-DWEIR_TESTS=", "conda: the build has no option"),
     (CONDA, "    - libhwloc\n", "", "conda: libhwloc is missing"),
@@ -341,7 +341,9 @@ DAMAGE = [  # file, what, becomes, what is said
 def self_test(root):
     """Damages copies, one at a time."""
     failed = 0
-    for file, what, becomes, said in DAMAGE:
+    version = re.search(r'STRING "([^"]+)"', (root / "include/weir/version.h").read_text())[1]
+    for file, pattern, becomes, said in DAMAGE:
+        what = pattern.replace("{version}", version)
         with tempfile.TemporaryDirectory(prefix="weir-packaging-") as scratch:
             copy = Path(scratch) / "weir"
             for path in ("CMakeLists.txt", "LICENSE", "pyproject.toml", "include/weir/version.h",

@@ -25,7 +25,8 @@ VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 # Files that repeat the version of include/weir/version.h -> where.
 COPIES = {"CITATION.cff": r"^version: (\S+)$",
           "fortran/fpm.toml": r'^version = "([^"]+)"',
-          "packaging/conda/recipe.yaml": r'^  version: "([^"]+)"'}
+          "packaging/conda/recipe.yaml": r'^  version: "([^"]+)"',
+          "docs/concepts/papers.md": r"^  version = \{([^}]+)\}"}
 SPACK = "packaging/spack/spack_repo/weir/packages/weir/package.py"
 CATEGORIES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
