@@ -30,7 +30,7 @@ done
 export WEIR_SYSROOT="${WEIR_SYSROOT:-/var/tmp/weir-roots/aarch64}"
 jobs="${WEIR_JOBS:-$(nproc)}"
 tested="${WEIR_TESTS:-^(unit_.*|random_programs|queue_programs|scheduler|scheduled_.*|relacy)\$}"
-packages="libc6-dev libhwloc-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libprotozero-dev libcli11-dev
+packages="libc6-dev libgomp1 libhwloc-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libprotozero-dev libcli11-dev
   opencl-c-headers libopenblas0-pthread libopenblas-dev liblapacke-dev libpng-dev libturbojpeg0-dev zlib1g-dev
   libgtest-dev librapidcheck-dev librandom123-dev relacy-dev"
 
@@ -122,7 +122,8 @@ run_tests() {
     complain "this system does not start programs of 64-bit Arm: it needs Linux 6.7 and user namespaces, or qemu-user-binfmt"
   cases="$(sed -n 's/^\([^# ][^ ]*\): .*/\1/p' tests/emulation.txt | paste -sd ':')"
   export GTEST_FILTER="-$cases" WEIR_TEST_PROGRAMS="${WEIR_TEST_PROGRAMS:-2000}"
-  $run ctest --preset aarch64 --parallel "$jobs" --tests-regex "$tested"
+  # weir warns of variables that it does not know: those of this script.
+  $run env -u WEIR_JOBS -u WEIR_SYSROOT -u WEIR_TESTS -u WEIR_MIRROR ctest --preset aarch64 --parallel "$jobs" --tests-regex "$tested"
 }
 
 for step in $steps; do
