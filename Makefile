@@ -84,7 +84,7 @@ fuzz:
 	@scripts/fuzz.sh build/fuzz $(FUZZ_TARGETS)
 
 release:
-	@scripts/setup.sh build release
+	@scripts/setup.sh build test release
 	@scripts/release.py all "$(VERSION)"
 
 format:

@@ -28,6 +28,7 @@ COPIES = {"CITATION.cff": r"^version: (\S+)$",
           "packaging/conda/recipe.yaml": r'^  version: "([^"]+)"',
           "docs/concepts/papers.md": r"^  version = \{([^}]+)\}"}
 SPACK = "packaging/spack/spack_repo/weir/packages/weir/package.py"
+PACKAGES = ("libhstreams", "libweir-dev", "libweir-fortran", "libweir-mpi", "libweir0", "python3-weir", "weir-tools")
 CATEGORIES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
@@ -163,6 +164,9 @@ def build():
     run("scripts/wheel.sh")
     print("release: packages", flush=True)
     run("scripts/packages.sh", "--lint")
+    missing = [package for package in PACKAGES if not any(ROOT.glob(f"dist/{package}_*.deb"))]
+    if missing:
+        raise Refused(f"{', '.join(missing)}: not built; build/packages.configure.log says what is not installed")
     for made in [*ROOT.glob("dist/*.whl"), *ROOT.glob("dist/*.deb")]:
         made.rename(here / made.name)
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
