@@ -35,6 +35,8 @@ class Installation(unittest.TestCase):
         self.folder = Path(folder.name).resolve()
 
     def doctor(self, *arguments, **variables):
+        if "PATH" in variables:  # PoCL ends the process where it has to link a kernel and finds no ld
+            variables.setdefault("OCL_ICD_VENDORS", "/nowhere")
         return checks(weir("doctor", "--json", *arguments, **variables))
 
     def check_warning(self, check, *words, fix):
